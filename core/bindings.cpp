@@ -1,0 +1,344 @@
+// nanobind glue and nothing else: arrays in, arrays out, the interpreter released while the core works.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dictionary.hpp"
+#include "forest.hpp"
+#include "grow.hpp"
+#include "random.hpp"
+#include "table.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace morf;
+
+namespace {
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Samples = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+std::vector<T> to_vector(const Vector<T>& array) {
+  return std::vector<T>(array.data(), array.data() + array.size());
+}
+
+// Hands a vector's memory to NumPy without a copy.
+template <class T>
+auto to_numpy(std::vector<T> values) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner);
+}
+
+template <class Enum>
+Enum parse(const std::string& name, const std::vector<std::pair<const char*, Enum>>& names) {
+  for (const auto& [known, value] : names)
+    if (name == known) return value;
+  throw std::invalid_argument("unknown name: " + name);
+}
+
+CellType parse_cell_type(const std::string& name) {
+  return parse<CellType>(name, {{"uint8", CellType::u8}, {"uint16", CellType::u16}, {"int16", CellType::i16},
+                                {"int32", CellType::i32}, {"int64", CellType::i64}, {"float64", CellType::f64}});
+}
+
+// Calls `use` with a typed pointer to the samples.
+template <class Use>
+void with_samples(const Samples& x, Use use) {
+  const nb::dlpack::dtype t = x.dtype();
+  if (t == nb::dtype<std::uint8_t>()) use(static_cast<const std::uint8_t*>(x.data()));
+  else if (t == nb::dtype<std::int64_t>()) use(static_cast<const std::int64_t*>(x.data()));
+  else if (t == nb::dtype<float>()) use(static_cast<const float*>(x.data()));
+  else if (t == nb::dtype<double>()) use(static_cast<const double*>(x.data()));
+  else throw std::invalid_argument("samples must be uint8, int64, float32 or float64");
+}
+
+void require_features(const Samples& x, std::int64_t features) {
+  if (static_cast<std::int64_t>(x.shape(1)) != features) throw std::invalid_argument("wrong number of features");
+}
+
+struct StopFlag {
+  std::atomic<bool> set{false};
+};
+
+struct Stopped : std::runtime_error {
+  Stopped() : std::runtime_error("growth was stopped") {}
+};
+
+// Looks for Ctrl-C some twenty times a second: the interpreter cannot while the core holds the main thread.
+class Watch {
+ public:
+  explicit Watch(const StopFlag& flag) : flag_(flag), next_(Clock::now() + interval) {}
+  void operator()() {
+    if (flag_.set.load(std::memory_order_relaxed)) throw Stopped();
+    const auto now = Clock::now();
+    if (now < next_) return;
+    next_ = now + interval;
+    nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds interval{50};
+  const StopFlag& flag_;
+  Clock::time_point next_;
+};
+
+nb::dict to_dict(Tree tree) {
+  nb::dict d;
+  d["next"] = to_numpy(std::move(tree.next));
+  if (tree.real_threshold.empty()) d["threshold"] = to_numpy(std::move(tree.threshold));
+  else d["threshold"] = to_numpy(std::move(tree.real_threshold));
+  d["weight"] = to_numpy(std::move(tree.weight));
+  d["gain"] = to_numpy(std::move(tree.gain));
+  d["term_count"] = to_numpy(std::move(tree.term_count));
+  d["term_cell"] = to_numpy(std::move(tree.term_cell));
+  d["term_weight"] = to_numpy(std::move(tree.term_weight));
+  d["distribution_size"] = to_numpy(std::move(tree.distribution_size));
+  d["distribution_class"] = to_numpy(std::move(tree.distribution_class));
+  d["distribution_weight"] = to_numpy(std::move(tree.distribution_weight));
+  d["leaf_value"] = to_numpy(std::move(tree.leaf_value));
+  return d;
+}
+
+std::string instruction_set() {
+#if defined(__x86_64__) && defined(__GNUC__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma")) return "avx2";
+#endif
+  return "baseline";
+}
+
+}  // namespace
+
+NB_MODULE(MORFOREST_MODULE, m) {
+  m.doc() = "The compiled core of morforest. Private: no promise of stability.";
+  m.def("instruction_set", &instruction_set, "The best build of the core that this processor runs.");
+  m.def("derive", [](std::uint64_t key, std::uint64_t index) { return derive(key, index); }, "key"_a, "index"_a);
+  m.def("tree_key", &tree_key, "seed"_a, "tree"_a);
+  m.def(
+      "stream",
+      [](std::uint64_t key, std::size_t n) {
+        std::vector<std::uint64_t> numbers(n);
+        Stream stream(key);
+        for (auto& x : numbers) x = stream.next();
+        return to_numpy(std::move(numbers));
+      },
+      "key"_a, "n"_a, "The first n numbers of a key's stream.");
+  m.def(
+      "draw_bag",
+      [](std::uint64_t key, std::uint64_t draws, const Vector<std::uint32_t>& order, const Vector<std::uint64_t>& cumulative) {
+        // With unit weights a draw is an index; else it is looked up in the cumulated weights.
+        std::vector<std::uint32_t> count(order.size(), 0);
+        {
+          nb::gil_scoped_release release;
+          Stream stream(derive(key, Purpose::bag));
+          const std::uint64_t* cumulated = cumulative.data();
+          const std::uint64_t total = cumulative.size() > 0 ? cumulated[cumulative.size() - 1] : order.size();
+          for (std::uint64_t i = 0; i < draws; ++i) {
+            const std::uint64_t x = stream.below(total);
+            const std::size_t place =
+                cumulative.size() > 0 ? std::upper_bound(cumulated, cumulated + cumulative.size(), x) - cumulated : x;
+            ++count[order.data()[place]];
+          }
+        }
+        return to_numpy(std::move(count));
+      },
+      "tree_key"_a, "draws"_a, "order"_a, "cumulative"_a, "How often each row is drawn; rows in canonical order.");
+
+  nb::class_<Dictionary>(m, "Dictionary")
+      .def(nb::init<std::vector<std::int64_t>, bool>(), "shape"_a, "direct"_a)
+      .def("add_axis", &Dictionary::add_axis)
+      .def(
+          "add_finite",
+          [](Dictionary& self, const Vector<std::uint32_t>& begin, const Vector<std::uint32_t>& cell,
+             const Vector<double>& weight, const Vector<std::uint64_t>& cumulative) {
+            AtomList atoms;
+            atoms.begin = to_vector(begin);
+            atoms.cell = to_vector(cell);
+            atoms.weight = to_vector(weight);
+            if (atoms.begin.empty() || atoms.begin.front() != 0 || atoms.begin.back() != atoms.cell.size() ||
+                atoms.cell.size() != atoms.weight.size() || !std::is_sorted(atoms.begin.begin(), atoms.begin.end()))
+              throw std::invalid_argument("atoms are not a sparse matrix");
+            self.add_finite(std::move(atoms), to_vector(cumulative));
+          },
+          "begin"_a, "cell"_a, "weight"_a, "cumulative"_a)
+      .def(
+          "add_sparse",
+          [](Dictionary& self, const Vector<std::uint64_t>& cumulative) { self.add_sparse(to_vector(cumulative)); },
+          "cumulative"_a)
+      .def(
+          "add_patch",
+          [](Dictionary& self, const std::vector<std::int64_t>& min_size, const std::vector<std::int64_t>& max_size,
+             const std::vector<std::string>& boundary, const std::vector<bool>& contiguous) {
+            std::vector<Boundary> boundaries;
+            for (const std::string& name : boundary)
+              boundaries.push_back(parse<Boundary>(
+                  name, {{"zero", Boundary::zero}, {"inside", Boundary::inside}, {"wrap", Boundary::wrap}}));
+            self.add_patch(min_size, max_size, boundaries, contiguous);
+          },
+          "min_size"_a, "max_size"_a, "boundary"_a, "contiguous"_a)
+      .def(
+          "set_cumulative",
+          [](Dictionary& self, const Vector<std::uint64_t>& cumulative) { self.set_cumulative(to_vector(cumulative)); },
+          "cumulative"_a)
+      .def_prop_ro("views", [](const Dictionary& self) { return to_numpy(std::vector<std::uint32_t>(self.views())); },
+                   nb::rv_policy::automatic)
+      .def_prop_ro("cells", &Dictionary::cells)
+      .def(
+          "sample",
+          [](const Dictionary& self, std::uint64_t key, std::size_t n, bool one_node) {
+            AtomList atoms;
+            Sampler sampler(self);
+            Stream stream(key);
+            for (std::size_t i = 0; i < n; ++i) {
+              if (!one_node) sampler.begin_node();
+              sampler.draw(stream, atoms);
+            }
+            return nb::make_tuple(to_numpy(std::move(atoms.begin)), to_numpy(std::move(atoms.cell)),
+                                  to_numpy(std::move(atoms.weight)));
+          },
+          "key"_a, "n"_a, "one_node"_a = true, "Atoms as (begin, cell, weight), as one node would draw them.");
+
+  nb::class_<Table>(m, "Table")
+      .def(
+          "__init__",
+          [](Table* self, const Samples& x, const Dictionary& dictionary, const std::string& cell_type, int shift, double limit) {
+            require_features(x, dictionary.features());
+            if (x.shape(0) >= (std::size_t{1} << 31)) throw std::invalid_argument("more than 2^31 rows");
+            const CellType type = parse_cell_type(cell_type);
+            nb::gil_scoped_release release;
+            with_samples(x, [&](const auto* data) { new (self) Table(data, x.shape(0), dictionary, type, Quantiser(shift, limit)); });
+          },
+          "x"_a, "dictionary"_a, "cell_type"_a, "shift"_a, "limit"_a)
+      .def_prop_ro("hash", [](const Table& self) { return to_numpy(std::vector<std::uint64_t>(self.hash())); },
+                   nb::rv_policy::automatic);
+
+  nb::class_<StopFlag>(m, "StopFlag").def(nb::init<>()).def("set", [](StopFlag& self) { self.set = true; });
+
+  m.def(
+      "grow_tree",
+      [](const Table& table, const Dictionary& dictionary, std::uint64_t key, const Vector<std::uint32_t>& count,
+         const Vector<std::uint32_t>& weight, const Vector<std::uint32_t>& classes, std::size_t class_count,
+         const Vector<std::int64_t>& values, int bits, const std::string& criterion, const std::string& splitter,
+         std::size_t candidates, std::uint64_t max_depth, std::uint64_t min_samples_split, std::uint64_t min_samples_leaf,
+         double min_weight_fraction_leaf, double min_impurity_decrease, std::uint64_t max_leaf_nodes, const StopFlag& stop) {
+        GrowthRule rule;
+        rule.criterion = parse<CriterionKind>(criterion, {{"gini", CriterionKind::gini},
+                                                          {"entropy", CriterionKind::entropy},
+                                                          {"squared_error", CriterionKind::squared_error},
+                                                          {"poisson", CriterionKind::poisson},
+                                                          {"absolute_error", CriterionKind::absolute_error}});
+        rule.splitter = parse<Splitter>(splitter, {{"exact", Splitter::exact}, {"histogram", Splitter::histogram}, {"random", Splitter::random}});
+        rule.candidates = candidates;
+        rule.max_depth = max_depth;
+        rule.min_samples_split = min_samples_split;
+        rule.min_samples_leaf = min_samples_leaf;
+        rule.min_weight_fraction_leaf = min_weight_fraction_leaf;
+        rule.min_impurity_decrease = min_impurity_decrease;
+        rule.max_leaf_nodes = max_leaf_nodes;
+        const bool classification = rule.criterion == CriterionKind::gini || rule.criterion == CriterionKind::entropy;
+        const std::size_t rows = table.rows();
+        if (count.size() != rows || weight.size() != rows || (classification ? classes.size() : values.size()) != rows)
+          throw std::invalid_argument("targets, counts and weights need one entry a row");
+        if (dictionary.cells() != table.cells()) throw std::invalid_argument("the table was made for another dictionary");
+        std::uint64_t total_count = 0, total_weight = 0;
+        for (std::size_t i = 0; i < rows; ++i) {
+          if (count.data()[i] == 0) continue;
+          total_count += count.data()[i];
+          total_weight += weight.data()[i];
+          if (weight.data()[i] == 0) throw std::invalid_argument("a drawn row has no weight");
+          if (classification && classes.data()[i] >= class_count) throw std::invalid_argument("class out of range");
+        }
+        if (total_count == 0) throw std::invalid_argument("the bag is empty");
+        if (total_count >> 31 || total_weight >> 31) throw std::invalid_argument("counts or weights sum to 2^31 or more");
+        const Targets targets{classes.data(), class_count, values.data(), bits};
+        const Bag bag{count.data(), weight.data(), rows};
+        Tree tree;
+        {
+          nb::gil_scoped_release release;
+          Watch watch(stop);
+          tree = grow_tree(table, dictionary, targets, bag, rule, derive(key, Purpose::root), std::ref(watch));
+        }
+        return to_dict(std::move(tree));
+      },
+      "table"_a, "dictionary"_a, "tree_key"_a, "count"_a, "weight"_a, "classes"_a, "class_count"_a, "values"_a, "bits"_a,
+      "criterion"_a, "splitter"_a, "candidates"_a, "max_depth"_a, "min_samples_split"_a, "min_samples_leaf"_a,
+      "min_weight_fraction_leaf"_a, "min_impurity_decrease"_a, "max_leaf_nodes"_a, "stop"_a,
+      "One tree, as a dictionary of flat arrays.");
+
+  nb::class_<Forest>(m, "Forest")
+      .def(
+          "__init__",
+          [](Forest* self, std::vector<std::int64_t> shape, const Vector<std::uint32_t>& views, const Vector<std::int64_t>& tree_begin, const Vector<std::int32_t>& next,
+             const Vector<std::int64_t>& threshold, const Vector<double>& real_threshold,
+             const Vector<std::uint32_t>& term_count, const Vector<std::uint32_t>& term_cell,
+             const Vector<double>& term_weight, std::size_t class_count, const Vector<std::uint32_t>& distribution_size,
+             const Vector<std::uint32_t>& distribution_class, const Vector<std::uint32_t>& distribution_weight,
+             const Vector<double>& leaf_value) {
+            ForestArrays arrays{to_vector(tree_begin), to_vector(next), to_vector(threshold), to_vector(real_threshold),
+                                to_vector(term_count), to_vector(term_cell), to_vector(term_weight), class_count,
+                                to_vector(distribution_size), to_vector(distribution_class),
+                                to_vector(distribution_weight), to_vector(leaf_value)};
+            new (self) Forest(RowLayout(std::move(shape), to_vector(views)), std::move(arrays));
+          },
+          "shape"_a, "views"_a, "tree_begin"_a, "next"_a, "threshold"_a, "real_threshold"_a, "term_count"_a, "term_cell"_a,
+          "term_weight"_a, "class_count"_a, "distribution_size"_a, "distribution_class"_a, "distribution_weight"_a,
+          "leaf_value"_a)
+      .def(
+          "predict",
+          [](const Forest& self, const Samples& x, const std::string& cell_type, int shift, double limit, int extra_bits,
+             nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
+            require_features(x, self.features());
+            if (out.shape(0) != x.shape(0) || out.shape(1) != self.outputs()) throw std::invalid_argument("wrong output shape");
+            const CellType type = parse_cell_type(cell_type);
+            nb::gil_scoped_release release;
+            with_samples(x, [&](const auto* data) {
+              self.predict(data, x.shape(0), type, Quantiser(shift, limit), extra_bits, out.data());
+            });
+          },
+          "x"_a, "cell_type"_a, "shift"_a, "limit"_a, "extra_bits"_a, nb::arg("out").noconvert())
+      .def(
+          "apply",
+          [](const Forest& self, const Samples& x, const std::string& cell_type, int shift, double limit, int extra_bits,
+             nb::ndarray<std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
+            require_features(x, self.features());
+            if (out.shape(0) != x.shape(0) || out.shape(1) != self.trees()) throw std::invalid_argument("wrong output shape");
+            const CellType type = parse_cell_type(cell_type);
+            nb::gil_scoped_release release;
+            with_samples(x, [&](const auto* data) {
+              self.apply(data, x.shape(0), type, Quantiser(shift, limit), extra_bits, out.data());
+            });
+          },
+          "x"_a, "cell_type"_a, "shift"_a, "limit"_a, "extra_bits"_a, nb::arg("out").noconvert())
+      .def(
+          "add_tree",
+          [](const Forest& self, std::size_t tree, const Table& table, const Vector<std::uint32_t>& rows,
+             nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
+            if (tree >= self.trees() || out.shape(0) != table.rows() || out.shape(1) != self.outputs())
+              throw std::invalid_argument("no such tree, or wrong output shape");
+            for (std::size_t i = 0; i < rows.size(); ++i)
+              if (rows.data()[i] >= table.rows()) throw std::invalid_argument("no such row");
+            nb::gil_scoped_release release;
+            self.add_tree(tree, table, rows.data(), rows.size(), out.data());
+          },
+          "tree"_a, "table"_a, "rows"_a, nb::arg("out").noconvert());
+
+  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const Stopped&) {
+      PyErr_SetNone(PyExc_KeyboardInterrupt);
+    }
+  });
+}

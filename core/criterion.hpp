@@ -1,0 +1,400 @@
+// What a split is worth. Each criterion keeps exact integer sums of the two sides of a split while rows move from right
+// to left, and turns them into a float64 score whose expression docs/design.md fixes. Higher is better.
+//
+// A criterion offers
+//   begin_node(node)      read the targets of the node's rows; then pure(), parent terms, leaf value are known
+//   begin_scan()          all rows on the right
+//   move(i)               row i of the node goes left
+//   score()               of the present sides, -infinity where not allowed
+//   begin_bins, add_to_bins, move_bin(b)   the same by whole bins (if has_bins)
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace morf {
+
+inline constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
+
+// The rows of a node, in node order. Counts say how often a row was drawn, weights what it counts for.
+struct NodeRows {
+  const std::uint32_t* rows;
+  std::size_t size;
+  const std::uint32_t* count;
+  const std::uint32_t* weight;
+  std::uint64_t total_count;
+  std::uint64_t total_weight;
+};
+
+// Logarithm with only IEEE basic operations, because C libraries differ in the last bit. Relative error about 1e-16.
+inline double exact_log2(double x) {
+  int exponent;
+  double m = std::frexp(x, &exponent);
+  if (m < 0.7071067811865476) {
+    m *= 2.0;
+    --exponent;
+  }
+  const double s = (m - 1.0) / (m + 1.0), z = s * s;
+  double sum = 0.0;
+  for (int k = 21; k >= 1; k -= 2) sum = sum * z + 1.0 / k;
+  return exponent + (2.0 * s * sum) * 1.4426950408889634;
+}
+
+// 1 / w, from a table for the small weights of small nodes.
+inline double reciprocal(std::uint64_t w) {
+  static const auto table = [] {
+    std::array<double, 1024> t{};
+    for (std::size_t i = 1; i < t.size(); ++i) t[i] = 1.0 / static_cast<double>(i);
+    return t;
+  }();
+  return w < table.size() ? table[w] : 1.0 / static_cast<double>(w);
+}
+
+struct Gini {
+  // The additive part of the impurity of one class.
+  static std::int64_t term(std::uint64_t w) { return static_cast<std::int64_t>(w * w); }
+  static double side(std::int64_t sum, std::uint64_t w) { return static_cast<double>(sum) * reciprocal(w); }
+  static double score(std::int64_t left, std::uint64_t left_weight, std::int64_t right, std::uint64_t right_weight) {
+    return side(left, left_weight) + side(right, right_weight);
+  }
+  static constexpr double unit = 1.0;
+};
+
+struct Entropy {
+  // w log2 w in fixed point, so that sums are exact and do not depend on their order.
+  static std::int64_t term(std::uint64_t w) {
+    static const auto table = [] {
+      std::array<std::int64_t, 4096> t{};
+      for (std::size_t i = 0; i < t.size(); ++i) t[i] = compute(i);
+      return t;
+    }();
+    return w < table.size() ? table[w] : compute(w);
+  }
+  static double side(std::int64_t sum, std::uint64_t w) { return static_cast<double>(sum - term(w)); }
+  static double score(std::int64_t left, std::uint64_t left_weight, std::int64_t right, std::uint64_t right_weight) {
+    return static_cast<double>((left - term(left_weight)) + (right - term(right_weight)));
+  }
+  static constexpr double unit = 0x1.0p-24;
+
+ private:
+  static std::int64_t compute(std::uint64_t w) {
+    if (w == 0) return 0;
+    const double x = static_cast<double>(w);
+    return std::llrint(x * exact_log2(x) * 0x1.0p24);
+  }
+};
+
+template <class Impurity>
+class ClassCriterion {
+ public:
+  static constexpr bool has_bins = true;
+
+  ClassCriterion(const std::uint32_t* class_of_row, std::size_t classes)
+      : class_of_row_(class_of_row), local_of_class_(classes, 0), seen_(classes, 0) {}
+
+  // Classes are renumbered among those present, so that small nodes of many-class data stay cheap.
+  void begin_node(const NodeRows& node) {
+    weight_ = node.weight;
+    total_weight_ = node.total_weight;
+    ++epoch_;
+    present_.clear();
+    total_.clear();
+    class_.resize(node.size);
+    for (std::size_t i = 0; i < node.size; ++i) {
+      const std::uint32_t c = class_of_row_[node.rows[i]];
+      if (seen_[c] != epoch_) {
+        seen_[c] = epoch_;
+        local_of_class_[c] = static_cast<std::uint32_t>(present_.size());
+        present_.push_back(c);
+        total_.push_back(0);
+      }
+      const std::uint32_t local = local_of_class_[c];
+      class_[i] = local;
+      total_[local] += node.weight[i];
+    }
+    total_sum_ = 0;
+    for (const std::uint32_t w : total_) total_sum_ += Impurity::term(w);
+    left_.resize(total_.size());
+  }
+
+  bool pure() const { return present_.size() == 1; }
+  const std::vector<std::uint32_t>& present() const { return present_; }       // classes at this node
+  const std::vector<std::uint32_t>& class_weights() const { return total_; }  // and their weights
+  double leaf_value() const { return 0.0; }
+
+  double gain(double score, double tree_weight) const {
+    return (score - Impurity::side(total_sum_, total_weight_)) * Impurity::unit / tree_weight;
+  }
+
+  void begin_scan() {
+    std::fill(left_.begin(), left_.end(), 0u);
+    left_sum_ = 0;
+    right_sum_ = total_sum_;
+    left_weight_ = 0;
+  }
+
+  void move(std::size_t i) { move_class(class_[i], weight_[i]); }
+
+  double score() const {
+    return Impurity::score(left_sum_, left_weight_, right_sum_, total_weight_ - left_weight_);
+  }
+
+  std::uint64_t left_weight() const { return left_weight_; }
+
+  std::size_t bin_cost() const { return total_.size(); }
+
+  void begin_bins(std::size_t bins) { bins_.assign(bins * total_.size(), 0u); }
+
+  void add_to_bins(const std::uint8_t* bin, std::size_t size) {
+    const std::size_t classes = total_.size();
+    std::uint32_t* const bins = bins_.data();
+    for (std::size_t i = 0; i < size; ++i) bins[bin[i] * classes + class_[i]] += weight_[i];
+  }
+
+  void move_bin(std::size_t b) {
+    const std::size_t classes = total_.size();
+    const std::uint32_t* bin = &bins_[b * classes];
+    for (std::size_t c = 0; c < classes; ++c)
+      if (bin[c] != 0) move_class(static_cast<std::uint32_t>(c), bin[c]);
+  }
+
+ private:
+  void move_class(std::uint32_t c, std::uint64_t w) {
+    const std::uint64_t left = left_[c], right = total_[c] - left;
+    left_sum_ += Impurity::term(left + w) - Impurity::term(left);
+    right_sum_ += Impurity::term(right - w) - Impurity::term(right);
+    left_[c] = static_cast<std::uint32_t>(left + w);
+    left_weight_ += w;
+  }
+
+  const std::uint32_t* class_of_row_;
+  std::vector<std::uint32_t> local_of_class_;
+  std::vector<std::uint64_t> seen_;
+  std::uint64_t epoch_ = 0;
+  std::vector<std::uint32_t> present_, total_, class_, left_, bins_;
+  const std::uint32_t* weight_ = nullptr;
+  std::uint64_t total_weight_ = 0, left_weight_ = 0;
+  std::int64_t total_sum_ = 0, left_sum_ = 0, right_sum_ = 0;
+};
+
+struct SquaredError {
+  static double side(std::int64_t sum, std::uint64_t w) {
+    const double s = static_cast<double>(sum);
+    return s * s * reciprocal(w);
+  }
+  static bool allowed(std::int64_t) { return true; }
+  static double unit(int bits) { return std::ldexp(1.0, -2 * bits); }
+};
+
+struct Poisson {
+  static double side(std::int64_t sum, std::uint64_t w) {
+    const double s = static_cast<double>(sum);
+    return s * (exact_log2(s) - exact_log2(static_cast<double>(w)));
+  }
+  static bool allowed(std::int64_t sum) { return sum > 0; }
+  static double unit(int bits) { return std::ldexp(0.6931471805599453, -bits); }
+};
+
+// Criteria that need the two sides' sums of targets and nothing else.
+template <class Loss>
+class SumCriterion {
+ public:
+  static constexpr bool has_bins = true;
+
+  SumCriterion(const std::int64_t* target_of_row, int bits) : target_of_row_(target_of_row), bits_(bits) {}
+
+  void begin_node(const NodeRows& node) {
+    weight_ = node.weight;
+    total_weight_ = node.total_weight;
+    weighted_.resize(node.size);
+    total_sum_ = 0;
+    pure_ = true;
+    const std::int64_t first = target_of_row_[node.rows[0]];
+    for (std::size_t i = 0; i < node.size; ++i) {
+      const std::int64_t y = target_of_row_[node.rows[i]];
+      pure_ &= y == first;
+      weighted_[i] = y * static_cast<std::int64_t>(node.weight[i]);
+      total_sum_ += weighted_[i];
+    }
+  }
+
+  bool pure() const { return pure_; }
+  double leaf_value() const { return static_cast<double>(total_sum_) / static_cast<double>(total_weight_); }
+
+  double gain(double score, double tree_weight) const {
+    return (score - Loss::side(total_sum_, total_weight_)) / tree_weight * Loss::unit(bits_);
+  }
+
+  void begin_scan() { left_sum_ = 0, left_weight_ = 0; }
+
+  void move(std::size_t i) {
+    left_sum_ += weighted_[i];
+    left_weight_ += weight_[i];
+  }
+
+  double score() const {
+    const std::int64_t right_sum = total_sum_ - left_sum_;
+    if (!Loss::allowed(left_sum_) || !Loss::allowed(right_sum)) return minus_infinity;
+    return Loss::side(left_sum_, left_weight_) + Loss::side(right_sum, total_weight_ - left_weight_);
+  }
+
+  std::uint64_t left_weight() const { return left_weight_; }
+
+  std::size_t bin_cost() const { return 2; }
+
+  void begin_bins(std::size_t bins) {
+    bin_sum_.assign(bins, 0);
+    bin_weight_.assign(bins, 0);
+  }
+
+  void add_to_bins(const std::uint8_t* bin, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i) {
+      bin_sum_[bin[i]] += weighted_[i];
+      bin_weight_[bin[i]] += weight_[i];
+    }
+  }
+
+  void move_bin(std::size_t b) {
+    left_sum_ += bin_sum_[b];
+    left_weight_ += bin_weight_[b];
+  }
+
+ private:
+  const std::int64_t* target_of_row_;
+  int bits_;
+  const std::uint32_t* weight_ = nullptr;
+  std::vector<std::int64_t> weighted_, bin_sum_;
+  std::vector<std::uint64_t> bin_weight_;
+  bool pure_ = false;
+  std::uint64_t total_weight_ = 0, left_weight_ = 0;
+  std::int64_t total_sum_ = 0, left_sum_ = 0;
+};
+
+// Sums of distances to the median. Both sides are Fenwick trees over the node's sorted distinct targets, so a move and a
+// score cost log n.
+class AbsoluteError {
+ public:
+  static constexpr bool has_bins = false;
+
+  AbsoluteError(const std::int64_t* target_of_row, int bits) : target_of_row_(target_of_row), bits_(bits) {}
+
+  void begin_node(const NodeRows& node) {
+    weight_ = node.weight;
+    total_weight_ = node.total_weight;
+    targets_.resize(node.size);
+    for (std::size_t i = 0; i < node.size; ++i) targets_[i] = target_of_row_[node.rows[i]];
+    distinct_ = targets_;
+    std::sort(distinct_.begin(), distinct_.end());
+    distinct_.erase(std::unique(distinct_.begin(), distinct_.end()), distinct_.end());
+    rank_.resize(node.size);
+    for (std::size_t i = 0; i < node.size; ++i)
+      rank_[i] = static_cast<std::uint32_t>(std::lower_bound(distinct_.begin(), distinct_.end(), targets_[i]) -
+                                            distinct_.begin());
+    all_.reset(distinct_.size());
+    for (std::size_t i = 0; i < node.size; ++i) all_.add(rank_[i], weight_[i], targets_[i]);
+  }
+
+  bool pure() const { return distinct_.size() == 1; }
+
+  double leaf_value() const {
+    const std::size_t lower = all_.median_rank();
+    // Where the lower half weighs exactly half, the median is the middle of the two targets at the border.
+    if (2 * all_.weight_up_to(lower) == total_weight_ && lower + 1 < distinct_.size())
+      return 0.5 * static_cast<double>(distinct_[lower]) + 0.5 * static_cast<double>(distinct_[lower + 1]);
+    return static_cast<double>(distinct_[lower]);
+  }
+
+  double gain(double score, double tree_weight) const {
+    return (score + static_cast<double>(all_.deviation(distinct_))) / tree_weight * std::ldexp(1.0, -bits_);
+  }
+
+  void begin_scan() {
+    left_.reset(distinct_.size());
+    right_ = all_;
+  }
+
+  void move(std::size_t i) {
+    left_.add(rank_[i], weight_[i], targets_[i]);
+    right_.add(rank_[i], -static_cast<std::int64_t>(weight_[i]), targets_[i]);
+  }
+
+  double score() const { return -static_cast<double>(left_.deviation(distinct_) + right_.deviation(distinct_)); }
+
+  std::uint64_t left_weight() const { return left_.total_weight(); }
+
+  std::size_t bin_cost() const { return 0; }
+  void begin_bins(std::size_t) {}
+  void add_to_bins(const std::uint8_t*, std::size_t) {}
+  void move_bin(std::size_t) {}
+
+ private:
+  class Side {
+   public:
+    void reset(std::size_t ranks) {
+      weight_.assign(ranks + 1, 0);
+      sum_.assign(ranks + 1, 0);
+      total_weight_ = total_sum_ = 0;
+      top_ = 1;
+      while (2 * top_ <= ranks) top_ *= 2;
+    }
+    void add(std::size_t rank, std::int64_t weight, std::int64_t target) {
+      for (std::size_t i = rank + 1; i < weight_.size(); i += i & (~i + 1)) {
+        weight_[i] += weight;
+        sum_[i] += weight * target;
+      }
+      total_weight_ += weight;
+      total_sum_ += weight * target;
+    }
+    // The smallest rank up to which at least half of the weight lies, found by descent.
+    std::size_t median_rank() const {
+      std::int64_t weight, sum;
+      return descend(weight, sum);
+    }
+    std::uint64_t weight_up_to(std::size_t rank) const {
+      std::int64_t weight = 0;
+      for (std::size_t i = rank + 1; i > 0; i -= i & (~i + 1)) weight += weight_[i];
+      return static_cast<std::uint64_t>(weight);
+    }
+    // Sum of weight times distance to the median.
+    std::int64_t deviation(const std::vector<std::int64_t>& distinct) const {
+      std::int64_t weight, sum;
+      const std::int64_t median = distinct[std::min(descend(weight, sum), distinct.size() - 1)];
+      return median * weight - sum + (total_sum_ - sum) - median * (total_weight_ - weight);
+    }
+    std::uint64_t total_weight() const { return static_cast<std::uint64_t>(total_weight_); }
+
+   private:
+    // Returns the median's rank; weight and sum are those of the ranks strictly below it.
+    std::size_t descend(std::int64_t& weight, std::int64_t& sum) const {
+      std::size_t position = 0;
+      weight = sum = 0;
+      for (std::size_t step = top_; step > 0; step /= 2) {
+        const std::size_t next = position + step;
+        if (next < weight_.size() && 2 * (weight + weight_[next]) < total_weight_) {
+          position = next;
+          weight += weight_[next];
+          sum += sum_[next];
+        }
+      }
+      return position;
+    }
+    std::vector<std::int64_t> weight_, sum_;
+    std::int64_t total_weight_ = 0, total_sum_ = 0;
+    std::size_t top_ = 1;
+  };
+
+  const std::int64_t* target_of_row_;
+  int bits_;
+  const std::uint32_t* weight_ = nullptr;
+  std::uint64_t total_weight_ = 0;
+  std::vector<std::int64_t> targets_, distinct_;
+  std::vector<std::uint32_t> rank_;
+  Side all_, left_, right_;
+};
+
+}  // namespace morf

@@ -1,0 +1,333 @@
+// A dictionary, resolved for a data shape, and the sampling of atoms from it.
+//
+// An atom is a short list of weighted *cells* of a row. A row of the table is a sequence of *views* of the sample, each
+// with one cell a feature: the raw values, or their prefix sums along some axes. In a view with prefix sums along an
+// axis, the sum over an interval is the difference of two cells, so a patch costs 2^k cells whatever its size. One more
+// cell, always zero, ends the row. A *direct* dictionary uses the raw view alone: its cells are features, which is what
+// float64 tables and `sample` need.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+#include "random.hpp"
+
+namespace morf {
+
+struct AtomList {
+  std::vector<std::uint32_t> begin{0};  // atom i owns terms begin[i] .. begin[i + 1] - 1
+  std::vector<std::uint32_t> cell;
+  std::vector<double> weight;
+
+  std::size_t size() const { return begin.size() - 1; }
+  void clear() {
+    begin.resize(1);
+    cell.clear();
+    weight.clear();
+  }
+  void add_term(std::uint32_t c, double w) {
+    cell.push_back(c);
+    weight.push_back(w);
+  }
+  void close_atom() { begin.push_back(static_cast<std::uint32_t>(cell.size())); }
+};
+
+enum class Boundary : std::uint8_t { zero, inside, wrap };
+
+struct PatchAxis {
+  std::int64_t length;
+  std::int64_t min_size;
+  std::int64_t max_size;
+  Boundary boundary;
+  bool contiguous;
+  std::int64_t stride;  // distance in cells between neighbours along this axis
+  bool prefixed;        // the component's view holds prefix sums along this axis
+};
+
+struct Component {
+  enum class Kind { axis, finite, sparse, patch } kind;
+  std::uint32_t view_begin = 0;             // first cell of the view its atoms look at
+  std::vector<std::uint64_t> cumulative{};  // finite: of the atoms (empty: uniform); sparse: of the number of nonzeros
+  AtomList atoms{};                         // finite
+  std::vector<PatchAxis> axes{};            // patch
+
+  bool uniform() const { return kind == Kind::axis || (kind == Kind::finite && cumulative.empty()); }
+};
+
+class Dictionary {
+ public:
+  Dictionary(std::vector<std::int64_t> shape, bool direct) : shape_(std::move(shape)), direct_(direct) {
+    features_ = 1;
+    for (const std::int64_t length : shape_) {
+      if (length < 1) throw std::invalid_argument("every axis needs at least one element");
+      features_ *= length;
+      if (features_ > (std::int64_t{1} << 29)) throw std::invalid_argument("more than 2^29 features");
+    }
+  }
+
+  void add_axis() { add(Component{.kind = Component::Kind::axis}, 0); }
+
+  void add_finite(AtomList atoms, std::vector<std::uint64_t> cumulative) {
+    if (atoms.size() == 0) throw std::invalid_argument("a finite dictionary needs at least one atom");
+    for (const std::uint32_t cell : atoms.cell)
+      if (cell >= features_) throw std::invalid_argument("an atom names a feature that does not exist");
+    if (!cumulative.empty() && (cumulative.size() != atoms.size() || cumulative.back() != ~std::uint64_t{0}))
+      throw std::invalid_argument("cumulative probabilities do not fit the atoms");
+    add(Component{.kind = Component::Kind::finite, .cumulative = std::move(cumulative), .atoms = std::move(atoms)}, 0);
+  }
+
+  void add_sparse(std::vector<std::uint64_t> cumulative) {
+    if (cumulative.empty() || cumulative.size() > static_cast<std::size_t>(features_) ||
+        cumulative.back() != ~std::uint64_t{0})
+      throw std::invalid_argument("cumulative probabilities of the number of nonzeros do not fit the features");
+    add(Component{.kind = Component::Kind::sparse, .cumulative = std::move(cumulative)}, 0);
+  }
+
+  void add_patch(const std::vector<std::int64_t>& min_size, const std::vector<std::int64_t>& max_size,
+                 const std::vector<Boundary>& boundary, const std::vector<bool>& contiguous) {
+    const std::size_t rank = shape_.size();
+    if (min_size.size() != rank || max_size.size() != rank || boundary.size() != rank || contiguous.size() != rank)
+      throw std::invalid_argument("patch parameters need one entry an axis");
+    Component component{.kind = Component::Kind::patch};
+    component.axes.resize(rank);
+    std::int64_t stride = 1;
+    std::uint32_t prefixed_axes = 0;
+    for (std::size_t axis = rank; axis-- > 0;) {
+      if (min_size[axis] < 1 || max_size[axis] < min_size[axis] || max_size[axis] > shape_[axis])
+        throw std::invalid_argument("patch sizes must satisfy 1 <= min <= max <= length");
+      // An axis along which patches are one wide needs no prefix sums.
+      const bool prefixed = !direct_ && contiguous[axis] && max_size[axis] > 1;
+      if (prefixed) prefixed_axes |= 1u << axis;
+      component.axes[axis] = {shape_[axis],     min_size[axis], max_size[axis], boundary[axis],
+                              contiguous[axis], stride,         prefixed};
+      stride *= shape_[axis];
+    }
+    add(std::move(component), prefixed_axes);
+  }
+
+  // Probabilities of components 0..c as 64-bit fractions; needed when there is more than one component.
+  void set_cumulative(std::vector<std::uint64_t> cumulative) {
+    if (cumulative.size() != components_.size() || cumulative.back() != ~std::uint64_t{0})
+      throw std::invalid_argument("cumulative probabilities do not fit the components");
+    cumulative_ = std::move(cumulative);
+  }
+
+  void check_complete() const {
+    if (components_.empty()) throw std::invalid_argument("a dictionary needs at least one component");
+    if (components_.size() > 1 && cumulative_.empty())
+      throw std::invalid_argument("a dictionary of several components needs their probabilities");
+  }
+
+  const std::vector<std::int64_t>& shape() const { return shape_; }
+  std::int64_t features() const { return features_; }
+  bool direct() const { return direct_; }
+  const std::vector<Component>& components() const { return components_; }
+  const std::vector<std::uint64_t>& cumulative() const { return cumulative_; }
+  const std::vector<std::uint32_t>& views() const { return views_; }  // bit mask of prefixed axes, a view each
+  std::size_t cells() const { return views_.size() * static_cast<std::size_t>(features_) + 1; }
+  std::uint32_t zero_cell() const { return static_cast<std::uint32_t>(cells() - 1); }
+
+ private:
+  void add(Component component, std::uint32_t prefixed_axes) {
+    auto view = std::find(views_.begin(), views_.end(), prefixed_axes);
+    if (view == views_.end()) {
+      if ((views_.size() + 1) * static_cast<std::size_t>(features_) >= (std::size_t{1} << 31))
+        throw std::invalid_argument("too many cells: fewer features or fewer kinds of patches");
+      view = views_.insert(views_.end(), prefixed_axes);
+    }
+    component.view_begin = static_cast<std::uint32_t>((view - views_.begin()) * features_);
+    components_.push_back(std::move(component));
+  }
+
+  std::vector<std::int64_t> shape_;
+  bool direct_;
+  std::int64_t features_;
+  std::vector<Component> components_;
+  std::vector<std::uint64_t> cumulative_;
+  std::vector<std::uint32_t> views_;
+};
+
+// Draws atoms for one node after another. Holds scratch memory only; one sampler a thread.
+class Sampler {
+ public:
+  explicit Sampler(const Dictionary& dictionary)
+      : dictionary_(dictionary), permutations_(dictionary.components().size()) {
+    dictionary.check_complete();
+    for (std::size_t c = 0; c < permutations_.size(); ++c) {
+      const Component& component = dictionary.components()[c];
+      if (component.uniform()) permutations_[c].reset(population(component));
+      if (component.kind == Component::Kind::sparse) taken_.resize(dictionary.features(), 0);
+      for (const PatchAxis& axis : component.axes)
+        if (!axis.contiguous) taken_.resize(std::max<std::size_t>(taken_.size(), axis.length), 0);
+    }
+  }
+
+  void begin_node() {
+    for (Permutation& permutation : permutations_) permutation.rewind();
+  }
+
+  // Whether redrawing may go on until every atom was seen once, instead of a bounded number of rounds.
+  bool enumerable() const { return permutations_.size() == 1 && dictionary_.components()[0].uniform(); }
+
+  // Appends one atom, or nothing if the drawn component is exhausted at this node.
+  void draw(Stream& stream, AtomList& out) {
+    std::size_t c = 0;
+    if (permutations_.size() > 1) {
+      const std::uint64_t x = stream.next();
+      while (x > dictionary_.cumulative()[c]) ++c;
+    }
+    const Component& component = dictionary_.components()[c];
+    switch (component.kind) {
+      case Component::Kind::axis: {
+        std::size_t index;
+        if (!permutations_[c].draw(stream, index)) return;
+        out.add_term(component.view_begin + static_cast<std::uint32_t>(index), 1.0);
+        break;
+      }
+      case Component::Kind::finite: {
+        std::size_t index;
+        if (component.uniform()) {
+          if (!permutations_[c].draw(stream, index)) return;
+        } else {
+          index = first_at_least(component.cumulative, stream.next());
+        }
+        for (std::uint32_t t = component.atoms.begin[index]; t < component.atoms.begin[index + 1]; ++t)
+          out.add_term(component.view_begin + component.atoms.cell[t], component.atoms.weight[t]);
+        break;
+      }
+      case Component::Kind::sparse: draw_sparse(component, stream, out); break;
+      case Component::Kind::patch: draw_patch(component, stream, out); break;
+    }
+    out.close_atom();
+  }
+
+ private:
+  // The start of a random permutation, drawn lazily and undone lazily: cost follows the draws and not the population.
+  class Permutation {
+   public:
+    void reset(std::size_t size) {
+      order_.resize(size);
+      std::iota(order_.begin(), order_.end(), 0u);
+    }
+    void rewind() {
+      for (std::size_t i = partners_.size(); i-- > 0;) std::swap(order_[i], order_[partners_[i]]);
+      partners_.clear();
+    }
+    bool draw(Stream& stream, std::size_t& value) {
+      const std::size_t i = partners_.size();
+      if (i == order_.size()) return false;
+      const std::size_t partner = i + stream.below(order_.size() - i);
+      std::swap(order_[i], order_[partner]);
+      partners_.push_back(static_cast<std::uint32_t>(partner));
+      value = order_[i];
+      return true;
+    }
+
+   private:
+    std::vector<std::uint32_t> order_, partners_;
+  };
+
+  struct Corner {
+    std::uint32_t cell;
+    bool negative;
+  };
+
+  std::size_t population(const Component& component) const {
+    return component.kind == Component::Kind::axis ? dictionary_.features() : component.atoms.size();
+  }
+
+  static std::size_t first_at_least(const std::vector<std::uint64_t>& cumulative, std::uint64_t x) {
+    return std::lower_bound(cumulative.begin(), cumulative.end(), x) - cumulative.begin();
+  }
+
+  // Floyd's method: `size` distinct members of 0..population-1; `use` is called for each as it is drawn.
+  template <class Use>
+  void draw_distinct(Stream& stream, std::uint64_t population, std::uint64_t size, Use use) {
+    ++epoch_;
+    for (std::uint64_t j = population - size; j < population; ++j) {
+      std::uint64_t t = stream.below(j + 1);
+      if (taken_[t] == epoch_) t = j;
+      taken_[t] = epoch_;
+      use(static_cast<std::uint32_t>(t));
+    }
+  }
+
+  void draw_sparse(const Component& component, Stream& stream, AtomList& out) {
+    const std::uint64_t nonzeros = 1 + first_at_least(component.cumulative, stream.next());
+    corners_.clear();
+    draw_distinct(stream, dictionary_.features(), nonzeros, [&](std::uint32_t feature) {
+      corners_.push_back({component.view_begin + feature, stream.coin()});
+    });
+    std::sort(corners_.begin(), corners_.end(), [](Corner a, Corner b) { return a.cell < b.cell; });
+    for (const Corner corner : corners_) out.add_term(corner.cell, corner.negative ? -1.0 : 1.0);
+  }
+
+  // The product over the axes of their signed index sets. Along a prefixed axis the set [start, end) is +1 at end - 1 and
+  // -1 at start - 1, which falls away at start 0; along others it is +1 at each index, in ascending order.
+  void draw_patch(const Component& component, Stream& stream, AtomList& out) {
+    corners_.assign(1, {component.view_begin, false});
+    for (const PatchAxis& axis : component.axes) {
+      along_axis_.clear();
+      draw_interval(axis, stream);
+      if (along_axis_.size() == 1) {
+        for (Corner& corner : corners_) corner.cell += along_axis_[0].cell;
+        continue;
+      }
+      product_.clear();
+      for (const Corner base : corners_)
+        for (const Corner step : along_axis_)
+          product_.push_back({base.cell + step.cell, base.negative != step.negative});
+      std::swap(corners_, product_);
+    }
+    for (const Corner corner : corners_) out.add_term(corner.cell, corner.negative ? -1.0 : 1.0);
+  }
+
+  void draw_interval(const PatchAxis& axis, Stream& stream) {
+    const std::int64_t size = axis.min_size + static_cast<std::int64_t>(stream.below(axis.max_size - axis.min_size + 1));
+    if (!axis.contiguous) {
+      draw_distinct(stream, axis.length, size, [&](std::uint32_t index) {
+        along_axis_.push_back({static_cast<std::uint32_t>(index * axis.stride), false});
+      });
+      std::sort(along_axis_.begin(), along_axis_.end(), [](Corner a, Corner b) { return a.cell < b.cell; });
+      return;
+    }
+    std::int64_t start = 0;
+    switch (axis.boundary) {
+      case Boundary::zero:
+        start = static_cast<std::int64_t>(stream.below(axis.length + size - 1)) - (size - 1);
+        add_range(axis, std::max<std::int64_t>(start, 0), std::min(start + size, axis.length));
+        break;
+      case Boundary::inside:
+        start = static_cast<std::int64_t>(stream.below(axis.length - size + 1));
+        add_range(axis, start, start + size);
+        break;
+      case Boundary::wrap:
+        start = static_cast<std::int64_t>(stream.below(axis.length));
+        if (start + size > axis.length) add_range(axis, 0, start + size - axis.length);
+        add_range(axis, start, std::min(start + size, axis.length));
+        break;
+    }
+  }
+
+  void add_range(const PatchAxis& axis, std::int64_t start, std::int64_t end) {
+    if (axis.prefixed) {
+      if (start > 0) along_axis_.push_back({static_cast<std::uint32_t>((start - 1) * axis.stride), true});
+      along_axis_.push_back({static_cast<std::uint32_t>((end - 1) * axis.stride), false});
+    } else {
+      for (std::int64_t index = start; index < end; ++index)
+        along_axis_.push_back({static_cast<std::uint32_t>(index * axis.stride), false});
+    }
+  }
+
+  const Dictionary& dictionary_;
+  std::vector<Permutation> permutations_;
+  std::vector<std::uint64_t> taken_;
+  std::uint64_t epoch_ = 0;
+  std::vector<Corner> corners_, along_axis_, product_;
+};
+
+}  // namespace morf

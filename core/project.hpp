@@ -1,0 +1,158 @@
+// Projection: rows x atoms -> values, the engine's one kernel: sums of a few weighted cells of a row.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "table.hpp"
+
+namespace morf {
+
+#if defined(__GNUC__)
+inline void prefetch(const void* address) { __builtin_prefetch(address); }
+#else
+inline void prefetch(const void*) {}
+#endif
+
+// Sums wrap in the unsigned type; the cast back to the cell's type undoes it, because atom values fit the cell's type.
+template <class Cell>
+using SumOf = std::conditional_t<std::is_floating_point_v<Cell>, double,
+                                 std::conditional_t<sizeof(Cell) == 8, std::uint64_t, std::uint32_t>>;
+
+template <class Cell>
+ValueOf<Cell> value_of_sum(SumOf<Cell> sum) {
+  return static_cast<ValueOf<Cell>>(static_cast<Cell>(sum));
+}
+
+// Most atoms are at most two cells added and two subtracted. They are padded to one such pattern, a *slot* a cell, with
+// the row's zero cell, so that the kernel has no inner loop.
+struct Slots {
+  std::uint32_t plus[2], minus[2];
+};
+
+// Fills `slots` and returns true if the atom fits the pattern.
+inline bool to_slots(const std::uint32_t* cell, const double* weight, std::size_t terms, std::uint32_t zero_cell,
+                     Slots& slots) {
+  slots = {{zero_cell, zero_cell}, {zero_cell, zero_cell}};
+  std::size_t plus = 0, minus = 0;
+  for (std::size_t t = 0; t < terms; ++t) {
+    if (weight[t] == 1.0 && plus < 2) slots.plus[plus++] = cell[t];
+    else if (weight[t] == -1.0 && minus < 2) slots.minus[minus++] = cell[t];
+    else return false;
+  }
+  return true;
+}
+
+// The rest of the engine sees values and not cells.
+template <class Value>
+class Projection {
+ public:
+  virtual ~Projection() = default;
+  // values[j * values_stride + i] = atom first + j applied to row rows[i]
+  virtual void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first,
+                          std::size_t atom_count, Value* values, std::size_t values_stride) = 0;
+};
+
+template <class Cell>
+class Projector final : public Projection<ValueOf<Cell>> {
+ public:
+  using Value = ValueOf<Cell>;
+
+  explicit Projector(const Table& table)
+      : base_(table.buffer().row(0)), stride_(table.buffer().stride()),
+        zero_cell_(static_cast<std::uint32_t>(table.cells() - 1)),
+        prefetch_rows_(table.rows() * stride_ > (std::size_t{1} << 20) && stride_ <= 4096) {}
+
+  void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first,
+                  std::size_t atom_count, Value* values, std::size_t values_stride) override {
+    switch (arrange(atoms, first, atom_count)) {
+      case Pattern::single:
+        run(rows, row_count, atom_count, values, values_stride,
+            [this](const Cell* row, std::size_t j) { return static_cast<Value>(row[slots_[j].plus[0]]); });
+        break;
+      case Pattern::difference:
+        run(rows, row_count, atom_count, values, values_stride, [this](const Cell* row, std::size_t j) {
+          using Sum = SumOf<Cell>;
+          return value_of_sum<Cell>(static_cast<Sum>(row[slots_[j].plus[0]]) - static_cast<Sum>(row[slots_[j].minus[0]]));
+        });
+        break;
+      case Pattern::corners:
+        run(rows, row_count, atom_count, values, values_stride, [this](const Cell* row, std::size_t j) {
+          using Sum = SumOf<Cell>;
+          const Slots& s = slots_[j];
+          return value_of_sum<Cell>(static_cast<Sum>(row[s.plus[0]]) - static_cast<Sum>(row[s.minus[0]]) -
+                                    static_cast<Sum>(row[s.minus[1]]) + static_cast<Sum>(row[s.plus[1]]));
+        });
+        break;
+      case Pattern::general:
+        run(rows, row_count, atom_count, values, values_stride, [&](const Cell* row, std::size_t j) {
+          return sum_terms(row, atoms.cell.data(), atoms.weight.data(), atoms.begin[first + j], atoms.begin[first + j + 1]);
+        });
+        break;
+    }
+  }
+
+  static Value sum_terms(const Cell* row, const std::uint32_t* cell, const double* weight, std::size_t begin,
+                         std::size_t end) {
+    using Sum = SumOf<Cell>;
+    Sum sum = 0;
+    for (std::size_t t = begin; t < end; ++t) {
+      if constexpr (std::is_floating_point_v<Cell>)
+        sum += weight[t] * row[cell[t]];
+      else
+        sum += static_cast<Sum>(static_cast<std::int64_t>(weight[t])) * static_cast<Sum>(row[cell[t]]);
+    }
+    return value_of_sum<Cell>(sum);
+  }
+
+ private:
+  enum class Pattern { single, difference, corners, general };
+
+  static constexpr std::size_t block = 8;  // rows whose cells stay in the first-level cache while all atoms pass
+
+  // Chooses the cheapest pattern that all the atoms fit.
+  Pattern arrange(const AtomList& atoms, std::size_t first, std::size_t atom_count) {
+    slots_.resize(atom_count);
+    bool difference = false, corners = false;
+    for (std::size_t j = 0; j < atom_count; ++j) {
+      const std::uint32_t begin = atoms.begin[first + j], end = atoms.begin[first + j + 1];
+      if (!to_slots(&atoms.cell[begin], &atoms.weight[begin], end - begin, zero_cell_, slots_[j])) return Pattern::general;
+      difference |= slots_[j].minus[0] != zero_cell_;
+      corners |= slots_[j].plus[1] != zero_cell_ || slots_[j].minus[1] != zero_cell_;
+    }
+    // Floating point sums are defined in the order of the terms, which slots do not keep.
+    if (std::is_floating_point_v<Cell> && (difference || corners)) return Pattern::general;
+    return corners ? Pattern::corners : difference ? Pattern::difference : Pattern::single;
+  }
+
+  const Cell* row(std::uint32_t i) const { return reinterpret_cast<const Cell*>(base_ + i * stride_); }
+
+  template <class Kernel>
+  void run(const std::uint32_t* rows, std::size_t row_count, std::size_t atom_count, Value* values,
+           std::size_t values_stride, Kernel kernel) {
+    std::size_t i = 0;
+    for (; i + block <= row_count; i += block) {
+      if (prefetch_rows_)
+        for (std::size_t b = i + block; b < std::min(i + 2 * block, row_count); ++b)
+          for (std::size_t line = 0; line < stride_; line += 64) prefetch(base_ + rows[b] * stride_ + line);
+      const Cell* cells[block];
+      for (std::size_t b = 0; b < block; ++b) cells[b] = row(rows[i + b]);
+      for (std::size_t j = 0; j < atom_count; ++j)
+        for (std::size_t b = 0; b < block; ++b) values[j * values_stride + i + b] = kernel(cells[b], j);
+    }
+    for (; i < row_count; ++i) {
+      const Cell* cells = row(rows[i]);
+      for (std::size_t j = 0; j < atom_count; ++j) values[j * values_stride + i] = kernel(cells, j);
+    }
+  }
+
+  const std::byte* base_;
+  std::size_t stride_;
+  std::uint32_t zero_cell_;
+  bool prefetch_rows_;
+  std::vector<Slots> slots_;
+};
+
+}  // namespace morf

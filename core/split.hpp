@@ -1,0 +1,353 @@
+// The best threshold of each candidate of a node (the paper's Algorithm 2), exactly, by histogram or at random.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "criterion.hpp"
+#include "random.hpp"
+
+namespace morf {
+
+enum class Splitter : std::uint8_t { exact, histogram, random };
+
+// Sides smaller than this are not allowed.
+struct SideLimits {
+  std::uint64_t min_count;
+  std::uint64_t min_weight;
+};
+
+// A split between the neighbouring values `below` < `above` of one candidate. Random thresholds t are stored as
+// (t, t + 1) for integers, whose midpoint sends the same rows left, and as (t, t) for float64.
+template <class Value>
+struct Split {
+  double score = minus_infinity;
+  std::size_t candidate = 0;
+  Value below{}, above{};
+
+  bool found() const { return score > minus_infinity; }
+};
+
+inline constexpr std::size_t lanes = 16;            // candidates sorted side by side
+inline constexpr std::size_t small_node = 256;      // up to here sorting is cheaper than a histogram
+inline constexpr std::size_t bin_count = 64;
+
+// Sorts each lane of keys[i * lanes + lane], i < size, with Batcher's merge-exchange network: the same comparisons
+// whatever the data, so one instruction compares many lanes.
+template <class Key>
+void sort_lanes(Key* keys, std::size_t size) {
+  for (std::size_t p = 1; p < size; p *= 2)
+    for (std::size_t k = p; k >= 1; k /= 2)
+      for (std::size_t j = k % p; j + k < size; j += 2 * k)
+        for (std::size_t i = j; i < std::min(j + k, size - k); ++i) {
+          if (i / (2 * p) != (i + k) / (2 * p)) continue;
+          Key* low = keys + i * lanes;
+          Key* high = keys + (i + k) * lanes;
+          for (std::size_t lane = 0; lane < lanes; ++lane) {
+            const Key a = low[lane], b = high[lane];
+            low[lane] = a < b ? a : b;
+            high[lane] = a < b ? b : a;
+          }
+        }
+}
+
+template <class Value, class Criterion>
+class SplitSearch {
+ public:
+  SplitSearch(Splitter splitter, SideLimits limits) : splitter_(splitter), limits_(limits) {}
+
+  // Improves `best` with the candidates first .. first + candidates - 1, whose values are values[j * stride + i].
+  void operator()(const NodeRows& node, Criterion& criterion, const Value* values, std::size_t stride, std::size_t first,
+                  std::size_t candidates, Stream& thresholds, Split<Value>& best) {
+    node_ = &node;
+    criterion_ = &criterion;
+    best_ = &best;
+    find_ranges(values, stride, candidates);
+    if (splitter_ == Splitter::random) {
+      for (std::size_t j = 0; j < candidates; ++j) search_random(values + j * stride, first + j, ranges_[j], thresholds);
+    } else if (node.size <= small_node && std::is_integral_v<Value>) {
+      search_small(values, stride, first, candidates);
+    } else {
+      const bool bins = splitter_ == Splitter::histogram && Criterion::has_bins && node.size > small_node &&
+                        bin_count * criterion.bin_cost() <= 16 * node.size;
+      for (std::size_t j = 0; j < candidates; ++j) {
+        if (ranges_[j].min == ranges_[j].max) continue;
+        if (!bins || !search_bins(values + j * stride, first + j, ranges_[j]))
+          search_sorted(values + j * stride, first + j, ranges_[j]);
+      }
+    }
+  }
+
+ private:
+  struct Range {
+    Value min, max;
+  };
+  struct Keyed {
+    Value value;
+    std::uint32_t position;
+  };
+
+  void find_ranges(const Value* values, std::size_t stride, std::size_t candidates) {
+    ranges_.resize(candidates);
+    for (std::size_t j = 0; j < candidates; ++j) {
+      const Value* v = values + j * stride;
+      Value low = v[0], high = v[0];
+      for (std::size_t i = 1; i < node_->size; ++i) {
+        low = v[i] < low ? v[i] : low;
+        high = v[i] > high ? v[i] : high;
+      }
+      ranges_[j] = {low, high};
+    }
+  }
+
+  static std::uint64_t width(Range range) {
+    if constexpr (std::is_integral_v<Value>)
+      return static_cast<std::uint64_t>(range.max) - static_cast<std::uint64_t>(range.min);
+    else
+      return ~std::uint64_t{0};
+  }
+
+  bool sides_allowed(std::uint64_t left_count) const {
+    const std::uint64_t left_weight = criterion_->left_weight();
+    return left_count >= limits_.min_count && node_->total_count - left_count >= limits_.min_count &&
+           left_weight >= limits_.min_weight && node_->total_weight - left_weight >= limits_.min_weight;
+  }
+
+  void offer(double score, std::size_t candidate, Value below, Value above) {
+    if (score > best_->score) *best_ = {score, candidate, below, above};
+  }
+
+  // Walks the rows in sorted order. position(i) is the i-th row's place in the node; differs(i) says whether its value
+  // differs from that of row i + 1.
+  template <class Position, class Differs>
+  void scan(const Value* values, std::size_t candidate, Position position, Differs differs) {
+    // Every row has a count and a weight of at least one: without limits there is nothing to check.
+    if (limits_.min_count <= 1 && limits_.min_weight <= 1)
+      scan<false>(values, candidate, position, differs);
+    else
+      scan<true>(values, candidate, position, differs);
+  }
+
+  template <bool limited, class Position, class Differs>
+  void scan(const Value* values, std::size_t candidate, Position position, Differs differs) {
+    criterion_->begin_scan();
+    std::uint64_t left_count = 0;
+    double best_score = best_->score;
+    std::size_t best_at = node_->size;
+    for (std::size_t i = 0; i + 1 < node_->size; ++i) {
+      const std::size_t row = position(i);
+      criterion_->move(row);
+      if constexpr (limited) left_count += node_->count[row];
+      if (!differs(i)) continue;
+      if constexpr (limited)
+        if (!sides_allowed(left_count)) continue;
+      const double score = criterion_->score();
+      if (score > best_score) {
+        best_score = score;
+        best_at = i;
+      }
+    }
+    if (best_at < node_->size)
+      offer(best_score, candidate, values[position(best_at)], values[position(best_at + 1)]);
+  }
+
+  // Small nodes of integers: lanes of keys, value above position, through the sorting network.
+  void search_small(const Value* values, std::size_t stride, std::size_t first, std::size_t candidates) {
+    std::uint64_t widest = 0;
+    for (std::size_t j = 0; j < candidates; ++j) widest = std::max(widest, width(ranges_[j]));
+    if (widest < (1u << 24))
+      search_lanes<std::uint32_t>(keys32_, values, stride, first, candidates);
+    else if (widest < (std::uint64_t{1} << 55))
+      search_lanes<std::int64_t>(keys64_, values, stride, first, candidates);  // signed: AVX2 compares no other
+    else
+      for (std::size_t j = 0; j < candidates; ++j)
+        if (ranges_[j].min != ranges_[j].max) search_sorted(values + j * stride, first + j, ranges_[j]);
+  }
+
+  template <class Key>
+  void search_lanes(std::vector<Key>& keys, const Value* values, std::size_t stride, std::size_t first,
+                    std::size_t candidates) {
+    static_assert(small_node <= 256, "positions take eight bits of a key");
+    const std::size_t size = node_->size;
+    keys.resize(small_node * lanes);
+    varying_.clear();
+    for (std::size_t j = 0; j < candidates; ++j)
+      if (ranges_[j].min != ranges_[j].max) varying_.push_back(j);
+    for (std::size_t group = 0; group < varying_.size(); group += lanes) {
+      const std::size_t used = std::min(lanes, varying_.size() - group);
+      for (std::size_t lane = 0; lane < used; ++lane) {
+        const Value* v = values + varying_[group + lane] * stride;
+        const Value low = ranges_[varying_[group + lane]].min;
+        for (std::size_t i = 0; i < size; ++i)
+          keys[i * lanes + lane] = static_cast<Key>(static_cast<Key>(v[i] - low) << 8 | static_cast<Key>(i));
+      }
+      sort_lanes(keys.data(), size);
+      for (std::size_t lane = 0; lane < used; ++lane) {
+        const std::size_t j = varying_[group + lane];
+        const Key* key = keys.data() + lane;
+        scan(
+            values + j * stride, first + j, [key](std::size_t i) { return static_cast<std::size_t>(key[i * lanes] & 0xFF); },
+            [key](std::size_t i) { return (key[i * lanes] >> 8) != (key[(i + 1) * lanes] >> 8); });
+      }
+    }
+  }
+
+  void search_sorted(const Value* values, std::size_t candidate, Range range) {
+    const std::size_t size = node_->size;
+    if (width(range) < (std::uint64_t{1} << 32)) {
+      if constexpr (std::is_integral_v<Value>) {
+        packed_.resize(size);
+        for (std::size_t i = 0; i < size; ++i)
+          packed_[i] = static_cast<std::uint64_t>(values[i] - range.min) << 32 | i;
+        std::sort(packed_.begin(), packed_.end());
+        scan(
+            values, candidate, [this](std::size_t i) { return static_cast<std::size_t>(packed_[i] & 0xFFFFFFFFu); },
+            [this](std::size_t i) { return packed_[i] >> 32 != packed_[i + 1] >> 32; });
+      }
+      return;
+    }
+    keyed_.resize(size);
+    for (std::size_t i = 0; i < size; ++i) keyed_[i] = {values[i], static_cast<std::uint32_t>(i)};
+    std::sort(keyed_.begin(), keyed_.end(), [](const Keyed& a, const Keyed& b) {
+      return a.value < b.value || (a.value == b.value && a.position < b.position);
+    });
+    scan(
+        values, candidate, [this](std::size_t i) { return static_cast<std::size_t>(keyed_[i].position); },
+        [this](std::size_t i) { return keyed_[i].value != keyed_[i + 1].value; });
+  }
+
+  // Returns false if equal bins do not resolve these values.
+  bool search_bins(const Value* values, std::size_t candidate, Range range) {
+    const std::size_t size = node_->size;
+    bin_.resize(size);
+    const bool one_value_a_bin = fill_bins(values, range);
+    criterion_->begin_bins(bin_count);
+    criterion_->add_to_bins(bin_.data(), size);
+    const bool limited = limits_.min_count > 1 || limits_.min_weight > 1;
+    if (limited) {
+      std::fill(bin_rows_, bin_rows_ + bin_count, 0u);
+      for (std::size_t i = 0; i < size; ++i) bin_rows_[bin_[i]] += node_->count[i];
+    }
+    criterion_->begin_scan();
+    std::uint64_t left_count = 0, left_weight = 0;
+    double best_score = best_->score;
+    std::size_t best_at = bin_count;
+    for (std::size_t b = 0; b + 1 < bin_count; ++b) {
+      criterion_->move_bin(b);
+      const std::uint64_t bin_weight = criterion_->left_weight() - left_weight;
+      if (bin_weight == 0) continue;
+      if (!one_value_a_bin && 4 * bin_weight > node_->total_weight && crowded(values, b)) return false;
+      left_weight += bin_weight;
+      if (left_weight == node_->total_weight) break;
+      if (limited) {
+        left_count += bin_rows_[b];
+        if (!sides_allowed(left_count)) continue;
+      }
+      const double score = criterion_->score();
+      if (score > best_score) {
+        best_score = score;
+        best_at = b;
+      }
+    }
+    if (!one_value_a_bin && 4 * (node_->total_weight - left_weight) > node_->total_weight && crowded(values, bin_count - 1))
+      return false;
+    if (best_at == bin_count) return true;
+    Value below = range.min, above = range.max;
+    for (std::size_t i = 0; i < size; ++i) {
+      if (bin_[i] <= best_at) below = std::max(below, values[i]);
+      else above = std::min(above, values[i]);
+    }
+    offer(best_score, candidate, below, above);
+    return true;
+  }
+
+  // Equal bins between the range's ends. Returns whether each bin holds one value.
+  bool fill_bins(const Value* values, Range range) {
+    const std::size_t size = node_->size;
+    if constexpr (std::is_same_v<Value, std::int32_t>) {
+      const std::uint64_t distinct = width(range) + 1;
+      const std::uint64_t factor = distinct <= bin_count ? std::uint64_t{1} << 32 : (std::uint64_t{bin_count} << 32) / distinct;
+      for (std::size_t i = 0; i < size; ++i) {
+        const auto offset = static_cast<std::uint32_t>(values[i]) - static_cast<std::uint32_t>(range.min);
+        bin_[i] = static_cast<std::uint8_t>(offset * factor >> 32);
+      }
+      return distinct <= bin_count;
+    } else {
+      const double low = static_cast<double>(range.min);
+      const double factor = bin_count / (static_cast<double>(range.max) - low);
+      if (!(factor < std::numeric_limits<double>::max())) {  // a range near the smallest double
+        std::fill(bin_.begin(), bin_.end(), std::uint8_t{0});
+        return false;
+      }
+      for (std::size_t i = 0; i < size; ++i) {
+        const auto b = static_cast<std::int32_t>((static_cast<double>(values[i]) - low) * factor);
+        bin_[i] = static_cast<std::uint8_t>(std::min(b, static_cast<std::int32_t>(bin_count) - 1));
+      }
+      return false;
+    }
+  }
+
+  // Whether a heavy bin holds much besides its most extreme value: the mark of heavy tails, where one far value squeezes
+  // all others into a bin. A heavy bin of one repeated value (the background of an image) is harmless.
+  bool crowded(const Value* values, std::size_t b) const {
+    const std::size_t size = node_->size;
+    bool any = false;
+    Value low{}, high{};
+    for (std::size_t i = 0; i < size; ++i) {
+      if (bin_[i] != b) continue;
+      low = any ? std::min(low, values[i]) : values[i];
+      high = any ? std::max(high, values[i]) : values[i];
+      any = true;
+    }
+    std::uint64_t at_low = 0, at_high = 0, inside = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      if (bin_[i] != b) continue;
+      const std::uint32_t w = node_->weight[i];
+      if (values[i] == low) at_low += w;
+      else if (values[i] == high) at_high += w;
+      else inside += w;
+    }
+    return 4 * (inside + std::min(at_low, at_high)) > node_->total_weight;
+  }
+
+  void search_random(const Value* values, std::size_t candidate, Range range, Stream& thresholds) {
+    if (range.min == range.max) return;
+    Value below, above;
+    if constexpr (std::is_integral_v<Value>) {
+      below = static_cast<Value>(static_cast<std::uint64_t>(range.min) + thresholds.below(width(range)));
+      above = below + 1;
+    } else {
+      below = range.min + thresholds.unit() * (range.max - range.min);
+      if (!(below < range.max)) below = range.min;
+      above = below;
+    }
+    criterion_->begin_scan();
+    std::uint64_t left_count = 0;
+    for (std::size_t i = 0; i < node_->size; ++i) {
+      if (values[i] > below) continue;
+      criterion_->move(i);
+      left_count += node_->count[i];
+    }
+    if (sides_allowed(left_count)) offer(criterion_->score(), candidate, below, above);
+  }
+
+  Splitter splitter_;
+  SideLimits limits_;
+  const NodeRows* node_ = nullptr;
+  Criterion* criterion_ = nullptr;
+  Split<Value>* best_ = nullptr;
+  std::vector<Range> ranges_;
+  std::vector<std::size_t> varying_;
+  std::vector<std::uint32_t> keys32_;
+  std::vector<std::int64_t> keys64_;
+  std::vector<std::uint64_t> packed_;
+  std::vector<Keyed> keyed_;
+  std::vector<std::uint8_t> bin_;
+  std::uint64_t bin_rows_[bin_count];
+};
+
+}  // namespace morf

@@ -1,0 +1,181 @@
+// The table: samples as rows of cells in their narrowest exact type, with the views a dictionary looks at.
+//
+// A cell of an integer table is the fixed-point value round(x * 2^shift), or a wrapping prefix sum of such values: sums
+// may overflow the cell type, differences that fit it are exact all the same. Float64 tables hold x * 2^shift unrounded
+// and have no prefix sums.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <type_traits>
+#include <vector>
+
+#include "dictionary.hpp"
+
+namespace morf {
+
+enum class CellType : std::uint8_t { u8, u16, i16, i32, i64, f64 };
+
+// The type an atom's value has after summing cells: wide enough for the sum of two of them.
+template <class Cell>
+using ValueOf = std::conditional_t<std::is_floating_point_v<Cell>, double,
+                                   std::conditional_t<sizeof(Cell) == 8, std::int64_t, std::int32_t>>;
+
+// Calls `use` with a value of the cell's C++ type.
+template <class Use>
+decltype(auto) with_cell_type(CellType type, Use use) {
+  switch (type) {
+    case CellType::u8: return use(std::uint8_t{});
+    case CellType::u16: return use(std::uint16_t{});
+    case CellType::i16: return use(std::int16_t{});
+    case CellType::i32: return use(std::int32_t{});
+    case CellType::i64: return use(std::int64_t{});
+    case CellType::f64: break;
+  }
+  return use(double{});
+}
+
+// How a feature value becomes a cell.
+class Quantiser {
+ public:
+  // Integers are clamped to +-limit, so that no atom's sum can overflow int64.
+  Quantiser(int shift, double limit) : shift_(shift), scale_(std::ldexp(1.0, shift)), limit_(limit) {}
+
+  template <class In>
+  std::int64_t integer(In x) const {
+    if constexpr (std::is_integral_v<In>) {
+      if (shift_ == 0) {
+        if constexpr (sizeof(In) < 8) return static_cast<std::int64_t>(x);
+        const auto bound = static_cast<std::int64_t>(limit_);
+        return std::min<std::int64_t>(std::max<std::int64_t>(x, -bound), bound);
+      }
+    }
+    return std::llrint(std::min(std::max(static_cast<double>(x) * scale_, -limit_), limit_));
+  }
+
+  template <class In>
+  double real(In x) const {
+    return static_cast<double>(x) * scale_ + 0.0;  // + 0.0 turns -0.0 into 0.0, so that equal rows hash equally
+  }
+
+ private:
+  int shift_;
+  double scale_;
+  double limit_;
+};
+
+// Rows start at multiples of 64 bytes: a row touches as few cache lines as it can.
+class RowBuffer {
+ public:
+  RowBuffer(std::size_t rows, std::size_t row_bytes) : stride_((row_bytes + 63) / 64 * 64) {
+    if (rows != 0 && stride_ > std::numeric_limits<std::size_t>::max() / 2 / rows) throw std::bad_alloc();
+    bytes_.reset(static_cast<std::byte*>(::operator new(std::max<std::size_t>(rows * stride_, 64), std::align_val_t{64})));
+  }
+  std::byte* row(std::size_t i) const { return bytes_.get() + i * stride_; }
+  std::size_t stride() const { return stride_; }
+
+ private:
+  struct Release {
+    void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t{64}); }
+  };
+  std::size_t stride_;
+  std::unique_ptr<std::byte, Release> bytes_;
+};
+
+// What the cells of a row are: a view of the sample for each mask of axes along which it holds prefix sums.
+struct RowLayout {
+  std::vector<std::int64_t> shape;
+  std::vector<std::uint32_t> views;
+  std::int64_t features = 1;
+
+  RowLayout(std::vector<std::int64_t> sample_shape, std::vector<std::uint32_t> view_masks)
+      : shape(std::move(sample_shape)), views(std::move(view_masks)) {
+    for (const std::int64_t length : shape) {
+      if (length < 1 || length > (std::int64_t{1} << 29)) throw std::invalid_argument("impossible sample shape");
+      features *= length;
+      if (features > (std::int64_t{1} << 29)) throw std::invalid_argument("more than 2^29 features");
+    }
+    if (views.empty() || views.size() * static_cast<std::size_t>(features) >= (std::size_t{1} << 31))
+      throw std::invalid_argument("impossible number of views");
+  }
+  explicit RowLayout(const Dictionary& dictionary) : RowLayout(dictionary.shape(), dictionary.views()) {}
+  std::size_t cells() const { return views.size() * static_cast<std::size_t>(features) + 1; }
+};
+
+// Replaces each cell of a view by the sum of the cells up to it along one axis.
+template <class Cell>
+void accumulate_along(Cell* view, std::int64_t features, std::int64_t length, std::int64_t stride) {
+  using Wrapping = std::make_unsigned_t<std::conditional_t<std::is_integral_v<Cell>, Cell, std::int64_t>>;
+  for (std::int64_t block = 0; block < features; block += length * stride)
+    for (std::int64_t i = block + stride; i < block + length * stride; ++i)
+      view[i] = static_cast<Cell>(static_cast<Wrapping>(static_cast<Wrapping>(view[i]) + static_cast<Wrapping>(view[i - stride])));
+}
+
+// Writes the cells of one sample. Returns a hash of its values that does not depend on their input type.
+template <class In, class Cell>
+std::uint64_t fill_row(const In* x, const RowLayout& layout, const Quantiser& quantiser, Cell* row) {
+  const std::int64_t p = layout.features;
+  std::uint64_t lanes[4] = {1, 2, 3, 4};  // four independent chains hide the multiplier's latency
+  for (std::int64_t j = 0; j < p; ++j) {
+    std::uint64_t bits;
+    if constexpr (std::is_floating_point_v<Cell>) {
+      row[j] = quantiser.real(x[j]);
+      std::memcpy(&bits, &row[j], sizeof bits);
+    } else {
+      const std::int64_t q = quantiser.integer(x[j]);
+      row[j] = static_cast<Cell>(q);
+      bits = static_cast<std::uint64_t>(q);
+    }
+    lanes[j & 3] = (lanes[j & 3] ^ (lanes[j & 3] >> 29) ^ bits) * 0xBF58476D1CE4E5B9ULL;
+  }
+  for (std::size_t v = 1; v < layout.views.size(); ++v) std::memcpy(row + v * p, row, p * sizeof(Cell));
+  if constexpr (std::is_integral_v<Cell>) {
+    for (std::size_t v = 0; v < layout.views.size(); ++v) {
+      std::int64_t stride = 1;
+      for (std::size_t axis = layout.shape.size(); axis-- > 0;) {
+        if (layout.views[v] >> axis & 1u) accumulate_along(row + v * p, p, layout.shape[axis], stride);
+        stride *= layout.shape[axis];
+      }
+    }
+  }
+  row[layout.cells() - 1] = 0;
+  return mix(mix(mix(mix(lanes[0]) ^ lanes[1]) ^ lanes[2]) ^ lanes[3]);
+}
+
+class Table {
+ public:
+  template <class In>
+  Table(const In* x, std::size_t rows, const Dictionary& dictionary, CellType type, const Quantiser& quantiser)
+      : type_(type), rows_(rows), layout_(dictionary),
+        buffer_(rows, layout_.cells() * with_cell_type(type, [](auto cell) { return sizeof(cell); })), hash_(rows) {
+    if (type == CellType::f64 && !dictionary.direct())
+      throw std::invalid_argument("float64 tables have no prefix sums: the dictionary must be direct");
+    with_cell_type(type, [&](auto cell) {
+      using Cell = decltype(cell);
+      for (std::size_t i = 0; i < rows; ++i)
+        hash_[i] = fill_row(x + i * layout_.features, layout_, quantiser, reinterpret_cast<Cell*>(buffer_.row(i)));
+    });
+  }
+
+  CellType type() const { return type_; }
+  std::size_t rows() const { return rows_; }
+  std::size_t cells() const { return layout_.cells(); }
+  const RowBuffer& buffer() const { return buffer_; }
+  const std::vector<std::uint64_t>& hash() const { return hash_; }
+
+ private:
+  CellType type_;
+  std::size_t rows_;
+  RowLayout layout_;
+  RowBuffer buffer_;
+  std::vector<std::uint64_t> hash_;
+};
+
+}  // namespace morf

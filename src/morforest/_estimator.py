@@ -1,0 +1,473 @@
+"""What the estimators share: fit, predict, and questions about the fitted forest."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from morforest import _validation as check
+from morforest._grow import GrowthTask, TrainingTable, grow_trees, make_bagging
+from morforest._kernel import core
+from morforest._model import Forest, assemble
+from morforest._numbers import (
+    WEIGHT_LIMIT,
+    TargetFormat,
+    choose_format,
+    choose_target_format,
+    whole_weights,
+)
+from morforest.dictionary import default_dictionary, resolve, seed_from
+
+UNLIMITED = 2**64 - 1
+EMPTY_CLASSES = np.empty(0, dtype=np.uint32)
+EMPTY_VALUES = np.empty(0, dtype=np.int64)
+
+
+class BaseMorf(BaseEstimator):
+    """Everything that classification and regression share."""
+
+    # What a single tree does not let its users choose.
+    n_estimators = 1
+    bootstrap = False
+    max_samples = None
+    oob_score = False
+    class_weight = None
+    warm_start = False
+    n_jobs = None
+    verbose = 0
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BaseMorf:
+        """Grow the forest.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Samples of any rank, or flat rows.
+        y : array-like of shape (n_samples,)
+            Class labels, or numbers for regression.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            What each sample counts for. Whole numbers mean repeated samples, exactly; fractions
+            are relative. With bootstrap, samples are drawn in proportion.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._check_parameters()
+        X, shape = check.check_samples(self, X, fitting=True)
+        target = self._read_target(y, len(X))
+        weights = check.check_weights(sample_weight, len(X))
+        chosen = self.dictionary if self.dictionary is not None else default_dictionary(shape)
+        plan = resolve(chosen, shape, self.channel_axis)
+        if weights is not None and not weights.all():  # such rows are as if they were not there
+            kept = np.flatnonzero(weights)
+            X, target, weights = X[kept], target[kept], weights[kept]
+        whole = None if weights is None else whole_weights(weights)
+        fractional = None if whole is not None else weights
+        total = len(X) if whole is None else int(whole.sum())
+        draws = self._bag_size(total)
+        rule = self._rule(X.shape[1], draws or total)
+
+        before = self._earlier_forest(shape)
+        first = before.n_trees if before else 0
+        if not first:
+            self._seed = seed_from(self.random_state)
+        more = int(self.n_estimators) - first
+        if more == 0:
+            warnings.warn(
+                "warm_start with the same n_estimators grows no new trees.", UserWarning, 2
+            )
+            return self
+
+        cell_format, cells = choose_format(X, plan.bounds())
+        if before is not None:
+            same = (cell_format.shift, cell_format.real) == (
+                before.cell_format.shift,
+                before.cell_format.real,
+            )
+            if not same:
+                raise ValueError(
+                    "warm_start needs data like those of the first fit: their range or kind of "
+                    "numbers differs too much. Fit a new forest instead."
+                )
+        table = TrainingTable(X, plan, cell_format, cells)
+        tree_weight = WEIGHT_LIMIT if fractional is not None and not draws else draws or total
+        targets, target_format = self._encode_target(target, tree_weight)
+        bagging = make_bagging(
+            table.core.hash,
+            target,
+            whole,
+            fractional,
+            draws,
+            self._class_factors(target, weights),
+            self._classes(),
+            target if self._classes().size else EMPTY_CLASSES,
+        )
+        task = GrowthTask(table, bagging, self._seed, targets, rule)
+        trees: list[dict[str, np.ndarray]] = []
+        try:
+            for tree in grow_trees(task, range(first, first + more), self.n_jobs, self.verbose):
+                trees.append(tree)
+        except KeyboardInterrupt:
+            # Trees in hand are worth keeping only to those who said they would add to them.
+            if not self.warm_start or not (trees or before):
+                raise
+            self._store(trees, plan, table, targets, target_format, before)
+            raise
+        self._store(trees, plan, table, targets, target_format, before)
+        if self.oob_score:
+            self._score_out_of_bag(task, target)
+        return self
+
+    def _store(
+        self,
+        trees: list[dict[str, np.ndarray]],
+        plan: Any,
+        table: TrainingTable,
+        targets: dict[str, Any],
+        target_format: TargetFormat | None,
+        before: Forest | None,
+    ) -> None:
+        if trees:
+            before = assemble(
+                trees,
+                plan.shape,
+                table.dictionary.views,
+                table.cell_format,
+                targets["class_count"],
+                target_format,
+                before,
+            )
+        self._forest = before
+        self.data_shape_ = plan.shape
+        self.dictionary_ = plan.dictionary
+
+    def _earlier_forest(self, shape: tuple[int, ...]) -> Forest | None:
+        before: Forest | None = getattr(self, "_forest", None)
+        if not self.warm_start or before is None:
+            return None
+        if before.shape != shape or before.class_count != len(self._classes()):
+            raise ValueError(
+                f"warm_start needs the samples' shape and classes of the first fit: got shape "
+                f"{shape} and {len(self._classes())} classes, had {before.shape} and "
+                f"{before.class_count}."
+            )
+        if self.n_estimators < before.n_trees:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be at least the {before.n_trees} trees "
+                "already grown when warm_start=True."
+            )
+        return before
+
+    def _check_parameters(self) -> None:
+        check.check_integer("n_estimators", self.n_estimators, 1)
+        check.check_choice("splitter", self.splitter, ("histogram", "exact", "random"))
+        check.check_choice("criterion", self.criterion, tuple(self._criteria))
+        check.check_integer("max_depth", self.max_depth, 1, none=True)
+        check.check_fraction("min_weight_fraction_leaf", self.min_weight_fraction_leaf, 0.0, 0.5)
+        check.check_fraction("min_impurity_decrease", self.min_impurity_decrease, 0.0, np.inf)
+        check.check_integer("max_leaf_nodes", self.max_leaf_nodes, 2, none=True)
+        check.check_flag("bootstrap", self.bootstrap)
+        check.check_flag("warm_start", self.warm_start)
+        if not callable(self.oob_score):
+            check.check_flag("oob_score", self.oob_score)
+        if self.oob_score and not self.bootstrap:
+            raise ValueError("oob_score needs bootstrap=True: without it every tree sees all rows.")
+        if self.max_samples is not None and not self.bootstrap:
+            raise ValueError(
+                f"max_samples={self.max_samples!r} needs bootstrap=True, or leave it None."
+            )
+
+    def _rule(self, features: int, samples: int) -> dict[str, Any]:
+        """Gather the growth rule as the core takes it."""
+        return {
+            "criterion": self._criteria[self.criterion],
+            "splitter": self.splitter,
+            "candidates": check.candidate_count(self.max_features, features),
+            "max_depth": UNLIMITED if self.max_depth is None else int(self.max_depth),
+            "min_samples_split": max(
+                2, check.count_or_fraction("min_samples_split", self.min_samples_split, samples)
+            ),
+            "min_samples_leaf": check.count_or_fraction(
+                "min_samples_leaf", self.min_samples_leaf, samples
+            ),
+            "min_weight_fraction_leaf": float(self.min_weight_fraction_leaf),
+            "min_impurity_decrease": float(self.min_impurity_decrease),
+            "max_leaf_nodes": UNLIMITED
+            if self.max_leaf_nodes is None
+            else int(self.max_leaf_nodes),
+        }
+
+    def _bag_size(self, total: int) -> int:
+        if not self.bootstrap:
+            return 0
+        if self.max_samples is None:
+            return total
+        size = check.count_or_fraction("max_samples", self.max_samples, total)
+        if size > total:
+            raise ValueError(
+                f"max_samples={self.max_samples!r} must not exceed the {total} samples."
+            )
+        return size
+
+    def _score_out_of_bag(self, task: GrowthTask, target: np.ndarray) -> None:
+        """Let each tree predict the rows that its bag left out; add up in tree order."""
+        rows = len(task.table.X)
+        sums = np.zeros((rows, max(self._forest.class_count, 1)))
+        votes = np.zeros(rows)
+        for tree in range(self._forest.n_trees):
+            count, _ = task.bagging.bag(core.tree_key(self._seed, tree))
+            out = np.flatnonzero(count == 0).astype(np.uint32)
+            self._forest.add_tree(tree, task.table.core, out, sums)
+            votes[out] += 1
+        if not votes.all():
+            warnings.warn(
+                f"{int((votes == 0).sum())} samples are in every tree's bag and have no "
+                "out-of-bag prediction: use more trees.",
+                UserWarning,
+                3,
+            )
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = sums / votes[:, np.newaxis]
+        self._store_out_of_bag(means, votes > 0, target)
+
+    def _predict_mean(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "_forest")
+        X, _ = check.check_samples(self, X, fitting=False)
+        return self._forest.predict(X, self.n_jobs)
+
+    def apply(self, X: Any) -> np.ndarray:
+        """Find the leaf of each sample in each tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Samples.
+
+        Returns
+        -------
+        leaves : ndarray of shape (n_samples, n_trees)
+            Node numbers within each tree.
+        """
+        check_is_fitted(self, "_forest")
+        X, _ = check.check_samples(self, X, fitting=False)
+        return self._forest.apply(X, self.n_jobs)
+
+    def decision_path(self, X: Any) -> tuple[sp.csr_matrix, np.ndarray]:
+        """Mark the nodes that each sample passes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Samples.
+
+        Returns
+        -------
+        indicator : sparse matrix of shape (n_samples, n_nodes)
+            One where a sample passes a node.
+        n_nodes_ptr : ndarray of shape (n_trees + 1,)
+            Columns from ``n_nodes_ptr[i]`` to ``n_nodes_ptr[i + 1]`` belong to tree `i`.
+        """
+        check_is_fitted(self, "_forest")
+        X, _ = check.check_samples(self, X, fitting=False)
+        return self._forest.decision_path(X, self.n_jobs), self._forest.tree_begin.astype(np.int64)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Share of the decrease in impurity, in the shape of a sample, adding up to one.
+
+        Each split's decrease is spread over its atom's features, in proportion to the size of
+        their weights. Measured on training data: it says what the forest uses, favours features
+        that offer many thresholds, and tests nothing.
+        """
+        check_is_fitted(self, "_forest")
+        return self._forest.impurity_decrease()
+
+    @property
+    def split_shares_(self) -> np.ndarray:
+        """Share of the forest's splits whose atom uses a feature, in the shape of a sample.
+
+        The importance of the paper. Shares add up to the mean number of features an atom uses.
+        """
+        check_is_fitted(self, "_forest")
+        return self._forest.split_shares()
+
+    def get_depths(self) -> np.ndarray:
+        """Return the depth of each tree; a single leaf has depth 0."""
+        check_is_fitted(self, "_forest")
+        begin = self._forest.tree_begin.astype(np.int64)[:-1]
+        return np.maximum.reduceat(self._forest.depths(), begin)
+
+    def get_mean_leaf_depths(self) -> np.ndarray:
+        """Return the mean depth of each tree's leaves."""
+        check_is_fitted(self, "_forest")
+        forest = self._forest
+        leaf = ~forest.is_split()
+        begin = forest.tree_begin.astype(np.int64)[:-1]
+        return np.add.reduceat(forest.depths() * leaf, begin) / self.get_n_leaves()
+
+    def get_n_leaves(self) -> np.ndarray:
+        """Return the number of leaves of each tree."""
+        check_is_fitted(self, "_forest")
+        begin = self._forest.tree_begin.astype(np.int64)[:-1]
+        return np.add.reduceat(~self._forest.is_split(), begin, dtype=np.int64)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return getattr(self, "_forest", None) is not None
+
+
+class Classification(ClassifierMixin, BaseMorf):
+    """Targets are classes."""
+
+    _criteria = {"gini": "gini", "entropy": "entropy", "log_loss": "entropy"}  # noqa: RUF012
+
+    def _read_target(self, y: Any, n_samples: int) -> np.ndarray:
+        before = getattr(self, "_forest", None) if self.warm_start else None
+        classes, codes = check.check_classes(y, n_samples)
+        if before is not None and not np.array_equal(classes, self.classes_):
+            if not np.isin(classes, self.classes_).all():
+                raise ValueError(
+                    f"warm_start needs the classes of the first fit, {self.classes_}; "
+                    f"y has {classes}."
+                )
+            codes = np.searchsorted(self.classes_, classes)[codes].astype(np.uint32)
+            classes = self.classes_
+        self.classes_ = classes
+        self.n_classes_ = len(classes)
+        return codes
+
+    def _classes(self) -> np.ndarray:
+        return self.classes_
+
+    def _encode_target(self, target: np.ndarray, tree_weight: int) -> tuple[dict[str, Any], None]:
+        targets = {
+            "classes": target,
+            "class_count": len(self.classes_),
+            "values": EMPTY_VALUES,
+            "bits": 0,
+        }
+        return targets, None
+
+    def _class_factors(self, target: np.ndarray, weights: np.ndarray | None) -> Any:
+        if self.class_weight is None:
+            return None
+        if weights is None:
+            weights = np.ones(len(target))
+        factors = check.class_factors(self.class_weight, self.classes_, target, weights)
+        # Without bags a subsample is the whole.
+        return self.class_weight if self.class_weight == "balanced_subsample" else factors
+
+    def _store_out_of_bag(self, means: np.ndarray, seen: np.ndarray, target: np.ndarray) -> None:
+        self.oob_decision_function_ = means
+        score = self.oob_score if callable(self.oob_score) else accuracy_score
+        predicted = self.classes_[np.argmax(means[seen], axis=1)]
+        self.oob_score_ = (
+            float(score(self.classes_[target[seen]], predicted)) if seen.any() else np.nan
+        )
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Predict class probabilities: the mean of the trees' leaf frequencies.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Samples.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Columns follow ``classes_``.
+        """
+        return self._predict_mean(X)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Predict logarithms of class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Samples.
+
+        Returns
+        -------
+        logarithms : ndarray of shape (n_samples, n_classes)
+            Minus infinity where a probability is zero.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self._predict_mean(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the most probable class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Samples.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Class labels; of equally probable ones, the first in ``classes_``.
+        """
+        probabilities = self._predict_mean(X)
+        return self.classes_[np.argmax(probabilities, axis=1)]
+
+
+class Regression(RegressorMixin, BaseMorf):
+    """Targets are numbers."""
+
+    _criteria = {  # noqa: RUF012
+        "squared_error": "squared_error",
+        "absolute_error": "absolute_error",
+        "poisson": "poisson",
+    }
+
+    def _read_target(self, y: Any, n_samples: int) -> np.ndarray:
+        return check.check_targets(y, n_samples, self.criterion)
+
+    def _classes(self) -> np.ndarray:
+        return np.empty(0)
+
+    def _encode_target(
+        self, target: np.ndarray, tree_weight: int
+    ) -> tuple[dict[str, Any], TargetFormat]:
+        chosen = choose_target_format(target, tree_weight, centred=self.criterion != "poisson")
+        targets = {
+            "classes": EMPTY_CLASSES,
+            "class_count": 0,
+            "values": chosen.encode(target),
+            "bits": chosen.bits,
+        }
+        return targets, chosen
+
+    def _class_factors(self, target: np.ndarray, weights: np.ndarray | None) -> None:
+        return None
+
+    def _store_out_of_bag(self, means: np.ndarray, seen: np.ndarray, target: np.ndarray) -> None:
+        self.oob_prediction_ = means[:, 0]
+        score = self.oob_score if callable(self.oob_score) else r2_score
+        self.oob_score_ = (
+            float(score(target[seen], self.oob_prediction_[seen])) if seen.any() else np.nan
+        )
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the mean of the trees' leaf values.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Samples.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+            Predictions.
+        """
+        return self._predict_mean(X)[:, 0]

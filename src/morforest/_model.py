@@ -1,0 +1,349 @@
+"""The fitted forest: flat arrays, and what can be asked of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed, effective_n_jobs
+
+from morforest._kernel import core
+from morforest._numbers import CellFormat, TargetFormat, cells_for
+
+ROWS_PER_JOB = 256  # below this a call is not worth a thread
+
+# The core's types. In memory and in pickles each array is kept in the narrowest type that holds it.
+CORE_TYPES: dict[str, Any] = {
+    "views": np.uint32,
+    "tree_begin": np.int64,
+    "next": np.int32,
+    "term_count": np.uint32,
+    "term_cell": np.uint32,
+    "term_weight": np.float64,
+    "distribution_size": np.uint32,
+    "distribution_class": np.uint32,
+    "distribution_weight": np.uint32,
+    "leaf_value": np.float64,
+}
+
+
+@dataclass
+class Forest:
+    """All trees' nodes in parallel arrays.
+
+    ``next`` of a split is its left child, counted within the tree; the right child follows it. Of
+    a leaf it is ``-1 - payload``: a payload below ``class_count`` says that the leaf holds that
+    class alone, ``class_count + i`` points to distribution `i`; in regression payload `i` points
+    to ``leaf_value[i]``. Thresholds are twice the midpoint, in cells, for integer cells.
+    """
+
+    shape: tuple[int, ...]
+    views: np.ndarray  # bit masks of the axes along which each view holds prefix sums
+    cell_format: CellFormat
+    class_count: int
+    tree_begin: np.ndarray
+    next: np.ndarray
+    threshold: np.ndarray
+    weight: np.ndarray
+    gain: np.ndarray
+    term_count: np.ndarray
+    term_cell: np.ndarray
+    term_weight: np.ndarray
+    distribution_size: np.ndarray
+    distribution_class: np.ndarray
+    distribution_weight: np.ndarray
+    leaf_value: np.ndarray
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                setattr(self, field.name, _narrow(value))
+        self._core = self._build_core()
+
+    def _build_core(self) -> Any:
+        arrays = {name: self._wide(name) for name in CORE_TYPES}
+        real = self.cell_format.real
+        none = np.empty(0)
+        return core.Forest(
+            shape=list(self.shape),
+            threshold=none.astype(np.int64) if real else self.threshold.astype(np.int64),
+            real_threshold=self.threshold.astype(np.float64) if real else none,
+            class_count=self.class_count,
+            **arrays,
+        )
+
+    def _wide(self, name: str) -> np.ndarray:
+        return np.ascontiguousarray(getattr(self, name), dtype=CORE_TYPES[name])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "_core"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._core = self._build_core()
+
+    # -- prediction
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.tree_begin) - 1
+
+    def predict(self, X: np.ndarray, n_jobs: int | None = 1) -> np.ndarray:
+        """Return mean posteriors (n, classes), or mean values (n, 1)."""
+        out = np.zeros((len(X), max(self.class_count, 1)))
+        self._run(self._core.predict, X, out, n_jobs)
+        return out
+
+    def apply(self, X: np.ndarray, n_jobs: int | None = 1) -> np.ndarray:
+        """Return the leaf of each sample in each tree (n, trees)."""
+        out = np.zeros((len(X), self.n_trees), dtype=np.int32)
+        self._run(self._core.apply, X, out, n_jobs)
+        return out
+
+    def _run(self, method: Any, X: np.ndarray, out: np.ndarray, n_jobs: int | None) -> None:
+        cells = cells_for(X, self.cell_format)
+        arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits)
+        jobs = 1
+        if len(X) >= 2 * ROWS_PER_JOB:
+            jobs = min(effective_n_jobs(n_jobs), len(X) // ROWS_PER_JOB)
+        if jobs == 1:
+            method(X, *arguments, out)
+            return
+        parts = np.linspace(0, len(X), jobs + 1).astype(int)
+        Parallel(n_jobs=jobs, prefer="threads", require="sharedmem")(
+            delayed(method)(X[a:b], *arguments, out[a:b]) for a, b in itertools.pairwise(parts)
+        )
+
+    def add_tree(self, tree: int, table: Any, rows: np.ndarray, out: np.ndarray) -> None:
+        """Add one tree's posterior for some rows of a training table to `out`."""
+        self._core.add_tree(tree, table, rows, out)
+
+    # -- structure
+
+    def is_split(self) -> np.ndarray:
+        """Say of each node whether it is a split."""
+        split: np.ndarray = self.next >= 0
+        return split
+
+    def tree_of_node(self) -> np.ndarray:
+        """Return the tree number of each node."""
+        return np.repeat(np.arange(self.n_trees), np.diff(self.tree_begin.astype(np.int64)))
+
+    def children(self) -> np.ndarray:
+        """Return the left child of each split within the forest, -1 for leaves."""
+        begin = self.tree_begin.astype(np.int64)[:-1][self.tree_of_node()]
+        return np.where(self.is_split(), begin + self.next, -1)
+
+    def depths(self) -> np.ndarray:
+        """Return the depth of each node; roots have depth 0."""
+        left = self.children()
+        depth = np.zeros(len(left), dtype=np.int64)
+        level = self.tree_begin[:-1].astype(np.int64)
+        for d in range(1, len(left) + 1):
+            level = level[left[level] >= 0]
+            if not len(level):
+                break
+            level = np.concatenate([left[level], left[level] + 1])
+            depth[level] = d
+        return depth
+
+    def parents(self) -> np.ndarray:
+        """Return the parent of each node within the forest, -1 for roots."""
+        left = self.children()
+        parent = np.full(len(left), -1, dtype=np.int64)
+        splits = np.flatnonzero(left >= 0)
+        parent[left[splits]] = splits
+        parent[left[splits] + 1] = splits
+        return parent
+
+    def decision_path(self, X: np.ndarray, n_jobs: int | None = 1) -> sp.csr_matrix:
+        """Mark the nodes that each sample passes (n, nodes)."""
+        node = (self.apply(X, n_jobs) + self.tree_begin.astype(np.int64)[:-1]).ravel()
+        row = np.repeat(np.arange(len(X)), self.n_trees)
+        parent = self.parents()
+        rows, nodes = [], []
+        while len(node):
+            rows.append(row)
+            nodes.append(node)
+            inner = parent[node] >= 0
+            row, node = row[inner], parent[node[inner]]
+        row, node = np.concatenate(rows), np.concatenate(nodes)
+        marks = np.ones(len(row), dtype=np.int64)
+        path = sp.csr_matrix((marks, (row, node)), shape=(len(X), len(self.next)))
+        path.sort_indices()
+        return path
+
+    def thresholds(self) -> np.ndarray:
+        """Return thresholds in the user's units; NaN for leaves."""
+        value = self.threshold.astype(np.float64)
+        if not self.cell_format.real:
+            value = value / 2
+        return np.where(self.is_split(), np.ldexp(value, -self.cell_format.shift), np.nan)
+
+    def atoms(self, chunk: int = 1024) -> sp.csr_matrix:
+        """Return the atom of each node over the sample's features; empty for leaves."""
+        features = math.prod(self.shape)
+        count = self.term_count.astype(np.int64)
+        node_of_term = np.repeat(np.arange(len(count)), count)
+        parts = []
+        for first in range(0, len(count), chunk):
+            size = min(chunk, len(count) - first)
+            low, high = np.searchsorted(node_of_term, [first, first + size])
+            cell = self.term_cell[low:high].astype(np.int64)
+            weight = self.term_weight[low:high].astype(np.float64)
+            node = node_of_term[low:high] - first
+            total = sp.csr_matrix((size, features))
+            for view in range(len(self.views)):
+                here = cell // features == view
+                if not here.any():
+                    continue
+                entries = (weight[here], (node[here], cell[here] % features))
+                matrix = sp.csr_matrix(entries, shape=(size, features))
+                if self.views[view]:
+                    dense = self._unaccumulate(matrix.toarray(), int(self.views[view]))
+                    matrix = sp.csr_matrix(dense)
+                total = total + matrix
+            parts.append(total)
+        atoms = sp.vstack(parts, format="csr")
+        atoms.eliminate_zeros()
+        return atoms
+
+    def _unaccumulate(self, weights: np.ndarray, prefixed_axes: int) -> np.ndarray:
+        """Turn weights on prefix sums into weights on features, over the last axis.
+
+        A prefix sum adds the features up to it, so a feature gets the weights at and after it.
+        """
+        weights = weights.reshape(-1, *self.shape)
+        for axis in range(len(self.shape)):
+            if prefixed_axes >> axis & 1:
+                weights = np.flip(np.cumsum(np.flip(weights, axis + 1), axis=axis + 1), axis + 1)
+        return weights.reshape(len(weights), -1)
+
+    # -- importances
+
+    def split_shares(self) -> np.ndarray:
+        """Return the share of splits whose atom uses each feature: the paper's importance."""
+        splits = int(self.is_split().sum())
+        total = self._spread(np.ones(len(self.next)), absolute=False)
+        return total.reshape(self.shape) / max(splits, 1)
+
+    def impurity_decrease(self) -> np.ndarray:
+        """Return each feature's part of the decrease in impurity, adding up to one.
+
+        A split's decrease goes to its atom's features in proportion to their absolute weights.
+        """
+        count = self.term_count.astype(np.int64)
+        node_of_term = np.repeat(np.arange(len(count)), count)
+        # An atom's mass is what it makes of a sample of ones: of prefix sums, volumes.
+        mass = np.bincount(
+            node_of_term, self.term_weight * self._volumes()[self.term_cell], minlength=len(count)
+        )
+        raw = self.views[self.term_cell.astype(np.int64) // math.prod(self.shape)] == 0
+        absolute = np.bincount(
+            node_of_term[raw], np.abs(self.term_weight[raw]).astype(float), minlength=len(count)
+        )
+        mass = np.where(absolute > 0, absolute, mass)
+        gain = np.where(self.is_split(), self.gain.astype(np.float64), 0.0)
+        factor = np.divide(gain, mass, out=np.zeros(len(count)), where=mass > 0)
+        total = self._spread(factor, absolute=True)
+        sum_of_all = total.sum()
+        return (total / sum_of_all if sum_of_all > 0 else total).reshape(self.shape)
+
+    def _volumes(self) -> np.ndarray:
+        """Return the value of each cell of a sample of ones."""
+        volumes = []
+        for view in self.views:
+            ones = np.ones((1, *self.shape))
+            for axis in range(len(self.shape)):
+                if int(view) >> axis & 1:
+                    ones = np.cumsum(ones, axis=axis + 1)
+            volumes.append(ones.ravel())
+        return np.concatenate([*volumes, [0.0]])
+
+    def _spread(self, factor: np.ndarray, absolute: bool) -> np.ndarray:
+        """Sum over nodes factor times the node's atom: |weight| if `absolute`, else 1 if used.
+
+        Views with prefix sums hold indicators of patches, so that their sums can be taken before
+        the weights are turned back to features.
+        """
+        features = math.prod(self.shape)
+        count = self.term_count.astype(np.int64)
+        factor = np.repeat(factor, count)
+        cell = self.term_cell.astype(np.int64)
+        weight = self.term_weight.astype(np.float64)
+        total = np.zeros(features)
+        for view in range(len(self.views)):
+            here = cell // features == view
+            if self.views[view]:
+                sums = np.bincount(
+                    cell[here] % features, factor[here] * weight[here], minlength=features
+                )
+                # Rounding may leave traces of cancelled corners.
+                sums = self._unaccumulate(sums[np.newaxis], int(self.views[view]))[0]
+                total += np.maximum(sums, 0.0)
+            else:
+                size = np.abs(weight[here]) if absolute else weight[here] != 0
+                total += np.bincount(cell[here] % features, factor[here] * size, minlength=features)
+        return total
+
+
+def assemble(
+    trees: list[dict[str, np.ndarray]],
+    shape: tuple[int, ...],
+    views: np.ndarray,
+    cell_format: CellFormat,
+    class_count: int,
+    target_format: TargetFormat | None,
+    before: Forest | None = None,
+) -> Forest:
+    """Put grown trees behind one another, after those of an earlier forest."""
+    columns: dict[str, list[np.ndarray]] = {name: [] for name in trees[0]} if trees else {}
+    begin = [0]
+    payloads = 0
+    if before is not None:
+        begin = before.tree_begin.tolist()
+        for name in columns:
+            columns[name].append(getattr(before, name))
+        payloads = len(before.distribution_size if class_count else before.leaf_value)
+    for tree in trees:
+        for name, values in tree.items():
+            columns[name].append(values)
+        begin.append(begin[-1] + len(tree["next"]))
+        # Payloads count within a tree; those that point to a pure class stay.
+        next_ = tree["next"].astype(np.int64)
+        moved = next_ < -class_count if class_count else next_ < 0
+        columns["next"][-1] = np.where(moved, next_ - payloads, next_)
+        if target_format is not None:
+            columns["leaf_value"][-1] = target_format.decode(tree["leaf_value"])
+        payloads += len(tree["distribution_size" if class_count else "leaf_value"])
+    arrays = {name: np.concatenate(values) for name, values in columns.items()}
+    return Forest(
+        shape=shape,
+        views=views,
+        cell_format=cell_format,
+        class_count=class_count,
+        tree_begin=np.asarray(begin, dtype=np.int64),
+        **arrays,
+    )
+
+
+def _narrow(values: np.ndarray) -> np.ndarray:
+    """Store whole numbers in the narrowest integer type that holds them."""
+    if values.dtype == np.float32 or not values.size:
+        return values
+    whole = values.dtype.kind != "f" or ((np.abs(values) < 128) & (values == np.rint(values))).all()
+    if not whole:
+        return values
+    low, high = int(values.min()), int(values.max())
+    types = (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.int64)
+    for dtype in types:
+        limits = np.iinfo(dtype)
+        if limits.min <= low and high <= limits.max:
+            return values.astype(dtype)
+    return values

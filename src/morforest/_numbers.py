@@ -1,0 +1,191 @@
+"""Fixed point: how feature values, weights and targets become exact integers.
+
+See "Numbers" in docs/design.md for the rules and their reasons.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from morforest.dictionary import Bounds
+
+RESOLUTION = 2.0**-20  # of a column's spread, the coarsest step that float data may get
+SAMPLE_CELLS = 1 << 22  # at most about this many values are looked at to estimate spreads
+WEIGHT_LIMIT = 2**31  # counts and weights of a tree sum to less
+EXTRA_BITS = 24  # finer steps for non-integers met by a forest that was trained on integers
+
+
+@dataclass(frozen=True)
+class CellFormat:
+    """How a training table's cells were made; prediction must follow."""
+
+    shift: int  # cells are round(x * 2^shift)
+    real: bool  # float64 cells without prefix sums
+    integers: bool  # the training data were integers, with shift 0
+    bound: float  # largest possible size of an atom's value in training
+    bounds: Bounds
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Arguments of the core for one batch of samples."""
+
+    cell_type: str
+    shift: int
+    limit: float
+    extra_bits: int = 0
+
+
+def to_core_dtype(X: np.ndarray) -> np.ndarray:
+    """Convert to the nearest of the core's input types without loss, C-contiguous."""
+    kind, size = X.dtype.kind, X.dtype.itemsize
+    if kind == "b" or X.dtype == np.uint8:
+        dtype: type = np.uint8
+    elif kind == "i" or (kind == "u" and size < 8):
+        dtype = np.int64
+    elif kind == "u":
+        dtype = np.int64 if X.size == 0 or X.max() < 2**63 else np.float64
+    else:
+        dtype = np.float32 if size <= 4 else np.float64
+    return np.ascontiguousarray(X, dtype=dtype)
+
+
+def choose_format(X: np.ndarray, bounds: Bounds) -> tuple[CellFormat, Cells]:
+    """Choose the number format of a training table."""
+    low, high = float(X.min()), float(X.max())
+    largest = max(abs(low), abs(high))
+    if bounds.integral and _holds_integers(X) and largest * bounds.mass < 2.0**61:
+        found = CellFormat(0, False, True, largest * bounds.mass, bounds)
+    else:
+        found = _choose_float_format(X, largest, bounds)
+    return found, _cells(found, low, high, 0)
+
+
+def cells_for(X: np.ndarray, trained: CellFormat) -> Cells:
+    """Choose the cells of a batch to predict; its values may be anything finite."""
+    low, high = float(X.min()), float(X.max())
+    extra_bits = 0
+    if trained.integers and not _holds_integers(X):
+        bound = max(max(abs(low), abs(high)) * trained.bounds.mass, trained.bound, 1.0)
+        extra_bits = max(0, min(EXTRA_BITS, 60 - math.frexp(bound)[1]))
+    return _cells(trained, low, high, extra_bits)
+
+
+def _cells(chosen: CellFormat, low: float, high: float, extra_bits: int) -> Cells:
+    mass = chosen.bounds.mass
+    limit = 2.0**61 / max(mass, 1.0)
+    if chosen.real:
+        return Cells("float64", chosen.shift, limit)
+    if extra_bits:
+        return Cells("int64", chosen.shift + extra_bits, limit, extra_bits)
+    # Half a unit more for rounding; a value too large for a float is too large for int32 as well.
+    bound = (max(abs(low), abs(high)) * math.ldexp(1.0, chosen.shift) + 0.5) * mass
+    nonnegative = chosen.bounds.nonnegative and low >= 0
+    if chosen.bound >= 2.0**30:  # thresholds need the wide type whatever the batch holds
+        cell_type = "int64"
+    elif nonnegative and bound < 2.0**8:
+        cell_type = "uint8"
+    elif nonnegative and bound < 2.0**16:
+        cell_type = "uint16"
+    elif bound < 2.0**15:
+        cell_type = "int16"
+    elif bound < 2.0**30:
+        cell_type = "int32"
+    else:
+        cell_type = "int64"
+    return Cells(cell_type, chosen.shift, limit)
+
+
+def _holds_integers(X: np.ndarray) -> bool:
+    if X.dtype.kind != "f":
+        return True
+    # Look at a few rows first: most float data says no at once.
+    return all(bool((part == np.rint(part)).all()) for part in (X[:8], X))
+
+
+def _choose_float_format(X: np.ndarray, largest: float, bounds: Bounds) -> CellFormat:
+    # Sums stay finite in float64 cells: scale down where max|x| * mass would overflow.
+    exponent = math.frexp(largest)[1] + math.frexp(bounds.mass)[1]
+    real = CellFormat(-max(0, exponent - 1000), True, False, math.inf, bounds)
+    if not bounds.integral or largest == 0:
+        return real if not bounds.integral else CellFormat(0, False, True, 0.0, bounds)
+    spread = _smallest_spread(X)
+    for bits in (30, 61):
+        # largest * 2^shift * mass < 2^bits, with a unit a cell to spare for rounding
+        shift = min(bits - exponent, 1000)
+        bound = (math.ldexp(largest, shift) + 0.5) * bounds.mass
+        if bound < 2.0**bits and math.ldexp(1.0, -shift) <= RESOLUTION * spread:
+            return CellFormat(shift, False, False, bound, bounds)
+    return real
+
+
+def _smallest_spread(X: np.ndarray) -> float:
+    """Return the smallest over columns of the interquartile range of the distinct values.
+
+    Columns of fewer than four distinct values count with their smallest gap, constant ones not at
+    all. Up to `SAMPLE_CELLS` values are looked at, in whole rows spread over the data.
+    """
+    rows = min(len(X), max(64, min(1024, SAMPLE_CELLS // X.shape[1])))
+    sample = X[np.linspace(0, len(X) - 1, rows).astype(np.intp)].astype(np.float64)
+    sample.sort(axis=0)
+    smallest = math.inf
+    new = np.ones(sample.shape, dtype=bool)
+    new[1:] = sample[1:] != sample[:-1]
+    counts = new.sum(axis=0)
+    for column in np.flatnonzero(counts > 1):
+        distinct = sample[new[:, column], column]
+        if len(distinct) < 4:
+            spread = float(np.diff(distinct).min())
+        else:
+            spread = float(distinct[(3 * len(distinct)) // 4] - distinct[len(distinct) // 4])
+        smallest = min(smallest, spread)
+    return smallest
+
+
+@dataclass(frozen=True)
+class TargetFormat:
+    """How regression targets became integers: round((y - centre) * 2^bits)."""
+
+    centre: float
+    bits: int
+
+    def encode(self, y: np.ndarray) -> np.ndarray:
+        """Make the core's integers."""
+        return np.rint(np.ldexp(y - self.centre, self.bits)).astype(np.int64)
+
+    def decode(self, values: np.ndarray) -> np.ndarray:
+        """Turn leaf values, which may be fractions, back into the user's units."""
+        return np.ldexp(values, -self.bits) + self.centre
+
+
+def choose_target_format(y: np.ndarray, total_weight: int, centred: bool) -> TargetFormat:
+    """Choose the finest format in which no weighted sum overflows."""
+    low, high = float(y.min()), float(y.max())
+    centre = low / 2 + high / 2 if centred else 0.0
+    largest = max(abs(low - centre), abs(high - centre))
+    if largest == 0:
+        return TargetFormat(centre, 0)
+    bits = 61 - math.frexp(largest)[1] - int(total_weight).bit_length()
+    return TargetFormat(centre, min(bits, 1000))
+
+
+def whole_weights(weights: np.ndarray) -> np.ndarray | None:
+    """Return the weights as 32-bit counts if they are whole numbers with a small enough sum."""
+    if (weights == np.rint(weights)).all() and weights.sum() < WEIGHT_LIMIT:
+        return weights.astype(np.uint32)
+    return None
+
+
+def fixed_weights(weights: np.ndarray) -> np.ndarray:
+    """Make 32-bit weights: whole numbers as they are, others in fixed point, none of them zero."""
+    whole = whole_weights(weights)
+    if whole is not None:
+        return whole
+    # The largest power of two that keeps the sum below the limit, even when small ones round up.
+    exponent = math.frexp(float(weights.sum()))[1]
+    scaled = np.rint(np.ldexp(weights, 30 - exponent))
+    fixed: np.ndarray = np.where(weights > 0, np.maximum(scaled, 1), 0).astype(np.uint32)
+    return fixed

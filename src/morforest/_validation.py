@@ -1,0 +1,218 @@
+"""From what users pass to what the engine takes, with an error for everything in between."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from morforest._numbers import to_core_dtype
+
+MAX_CLASSES = 65_536
+
+
+def check_samples(estimator: Any, X: Any, *, fitting: bool) -> tuple[np.ndarray, tuple[int, ...]]:
+    """Return X as C-contiguous rows in a core type, and the shape of one sample."""
+    shape: tuple[int, ...] | None = None
+    if not hasattr(X, "columns") and not hasattr(X, "toarray") and np.ndim(X) > 2:
+        X = np.asarray(X)
+        shape = X.shape[1:]
+        if 0 in X.shape:
+            raise ValueError(
+                f"Found array with shape {X.shape}: X needs at least one sample and no empty axis."
+            )
+        X = X.reshape(len(X), -1)
+    # validate_data sees flat rows, so that n_features_in_ is the number of features.
+    X = validate_data(estimator, X, reset=fitting, dtype="numeric")
+    if fitting:
+        return to_core_dtype(X), _sample_shape(estimator.data_shape, shape, X.shape[1])
+    if shape is not None and shape != estimator.data_shape_:
+        raise ValueError(
+            f"X has samples of shape {shape}, but the forest was fitted on samples of shape "
+            f"{estimator.data_shape_}: pass those, or flat rows of {X.shape[1]} features."
+        )
+    return to_core_dtype(X), estimator.data_shape_
+
+
+def _sample_shape(data_shape: Any, shape: tuple[int, ...] | None, features: int) -> tuple[int, ...]:
+    if data_shape is None:
+        return (features,) if shape is None else shape
+    given = (data_shape,) if isinstance(data_shape, Integral) else tuple(data_shape)
+    if not given or not all(isinstance(k, Integral) and k >= 1 for k in given):
+        raise ValueError(f"data_shape must hold positive integers, got {data_shape!r}.")
+    given = tuple(int(k) for k in given)
+    if math.prod(given) != features:
+        raise ValueError(
+            f"data_shape={data_shape!r} describes samples of {math.prod(given)} features, but X "
+            f"has {features}."
+        )
+    if shape is not None and shape != given:
+        raise ValueError(
+            f"data_shape={data_shape!r} contradicts X, whose samples have shape {shape}: leave "
+            "data_shape out, or pass flat rows."
+        )
+    return given
+
+
+def check_classes(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sorted class labels and the class number of each sample."""
+    y = _one_column(y, n_samples)
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) > MAX_CLASSES:
+        raise ValueError(
+            f"y has {len(classes)} classes, more than the {MAX_CLASSES} allowed. If y is a "
+            "quantity rather than a label, use MorfRegressor."
+        )
+    return classes, codes.astype(np.uint32)
+
+
+def check_targets(y: Any, n_samples: int, criterion: str) -> np.ndarray:
+    """Return regression targets as float64."""
+    y = _one_column(y, n_samples)
+    try:
+        y = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers for regression: {error}") from None
+    if not np.isfinite(y).all():
+        raise ValueError(
+            "Input y contains NaN or infinity: drop those samples or fill in their targets."
+        )
+    if criterion == "poisson" and ((y < 0).any() or not y.sum() > 0):
+        raise ValueError(
+            'criterion="poisson" needs targets that are not negative and not all zero; '
+            f"y ranges from {y.min()} to {y.max()}."
+        )
+    return y
+
+
+def _one_column(y: Any, n_samples: int) -> np.ndarray:
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None.")
+    if np.ndim(y) == 2 and np.shape(y)[1] > 1:
+        raise ValueError(
+            f"y has shape {np.shape(y)}, but several outputs at once are not supported: fit one "
+            "forest an output, for example with sklearn.multioutput."
+        )
+    y = column_or_1d(y, warn=True)
+    if len(y) != n_samples:
+        raise ValueError(f"X has {n_samples} samples but y has {len(y)}: they must match.")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError(
+            "Input y contains NaN or infinity: drop those samples or fill in their targets."
+        )
+    return y
+
+
+def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
+    """Return sample weights as float64, or None if there are none."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_samples, float(weights))
+    if weights.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}, expected ({n_samples},): one weight a "
+            "sample."
+        )
+    if not np.isfinite(weights).all():
+        raise ValueError("sample_weight contains NaN or infinity.")
+    if (weights < 0).any():
+        raise ValueError(
+            f"sample_weight has negative values, the smallest {weights.min()}: weights must be "
+            "zero or positive."
+        )
+    if not (weights > 0).any():
+        raise ValueError("sample_weight is zero everywhere: at least one must be positive.")
+    return weights
+
+
+def check_integer(name: str, value: Any, low: int, *, none: bool = False) -> None:
+    """Require an integer of at least `low`, or None where that is allowed."""
+    if none and value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
+        also = " or None" if none else ""
+        raise ValueError(f"{name} must be an integer of at least {low}{also}, got {value!r}.")
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Require one of a few names."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+
+
+def check_fraction(name: str, value: Any, low: float, high: float) -> None:
+    """Require a number in [low, high]."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not low <= value <= high:
+        raise ValueError(f"{name} must be a number from {low} to {high}, got {value!r}.")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Require True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+
+
+def count_or_fraction(name: str, value: Any, total: int) -> int:
+    """Turn an integer, or a fraction of `total` in (0, 1], into a count of at least one."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1 as an integer, got {value!r}.")
+        return int(value)
+    if isinstance(value, Real) and not isinstance(value, bool) and 0 < value <= 1:
+        return max(1, math.ceil(value * total))
+    raise ValueError(
+        f"{name} must be an integer of at least 1 or a float in (0, 1], got {value!r}."
+    )
+
+
+def candidate_count(max_features: Any, features: int) -> int:
+    """Resolve `max_features` to the number of atoms drawn at each node."""
+    if max_features is None:
+        return features
+    if isinstance(max_features, str):
+        check_choice("max_features", max_features, ("sqrt", "log2"))
+        root = math.sqrt(features) if max_features == "sqrt" else math.log2(features)
+        return max(1, int(root))
+    if not isinstance(max_features, bool):
+        if isinstance(max_features, Integral) and max_features >= 1:
+            return int(max_features)
+        if isinstance(max_features, float | np.floating) and 0 < max_features < math.inf:
+            return max(1, int(max_features * features))
+    raise ValueError(
+        'max_features must be "sqrt", "log2", None, an integer of at least 1 or a positive float '
+        f"(a share of the number of features, which may exceed 1), got {max_features!r}."
+    )
+
+
+def class_factors(
+    class_weight: Any, classes: np.ndarray, codes: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Return what each class' weights are multiplied by."""
+    if isinstance(class_weight, str):
+        check_choice("class_weight", class_weight, ("balanced", "balanced_subsample"))
+        totals = np.bincount(codes, weights, minlength=len(classes))
+        present = totals > 0
+        factors = np.ones(len(classes))
+        factors[present] = totals.sum() / (present.sum() * totals[present])
+        return factors
+    if not isinstance(class_weight, dict):
+        raise ValueError(
+            'class_weight must be None, "balanced", "balanced_subsample" or a dict from class to '
+            f"weight, got {class_weight!r}."
+        )
+    factors = np.ones(len(classes))
+    positions = {label: i for i, label in enumerate(classes.tolist())}
+    for label, weight in class_weight.items():
+        key = label.item() if isinstance(label, np.generic) else label
+        if not isinstance(weight, Real) or not 0 <= weight < math.inf:
+            raise ValueError(f"class_weight of {label!r} must be zero or positive, got {weight!r}.")
+        if key in positions:  # labels that do not occur are allowed, as in scikit-learn
+            factors[positions[key]] = weight
+    return factors
