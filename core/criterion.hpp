@@ -6,7 +6,8 @@
 //   begin_scan()          all rows on the right
 //   move(i)               row i of the node goes left
 //   score()               of the present sides, -infinity where not allowed
-//   begin_bins, add_to_bins, move_bin(b)   the same by whole bins (if has_bins)
+//   begin_bins, add_to_bins, begin_bin_scan, move_bin, bin_scores   the same by whole bins, for bin_lanes candidates side
+//                         by side (if has_bins)
 #pragma once
 
 #include <algorithm>
@@ -17,9 +18,17 @@
 #include <limits>
 #include <vector>
 
+#include "lanes.hpp"
+
 namespace morf {
 
 inline constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
+
+// Scratch memory only ever grows: shrinking and growing again would clear it each time.
+template <class T>
+void reserve_at_least(std::vector<T>& scratch, std::size_t size) {
+  if (scratch.size() < size) scratch.resize(size);
+}
 
 // The rows of a node, in node order. Counts say how often a row was drawn, weights what it counts for.
 struct NodeRows {
@@ -58,6 +67,11 @@ inline double reciprocal(std::uint64_t w) {
 struct Gini {
   // The additive part of the impurity of one class.
   static std::int64_t term(std::uint64_t w) { return static_cast<std::int64_t>(w * w); }
+  // term(w + more) - term(w)
+  static std::int64_t increase(std::uint32_t w, std::uint32_t more) {
+    return static_cast<std::int64_t>(std::uint64_t{more} * (2 * w + more));
+  }
+  static constexpr bool squares = true;
   static double side(std::int64_t sum, std::uint64_t w) { return static_cast<double>(sum) * reciprocal(w); }
   static double score(std::int64_t left, std::uint64_t left_weight, std::int64_t right, std::uint64_t right_weight) {
     return side(left, left_weight) + side(right, right_weight);
@@ -75,6 +89,8 @@ struct Entropy {
     }();
     return w < table.size() ? table[w] : compute(w);
   }
+  static std::int64_t increase(std::uint32_t w, std::uint32_t more) { return more == 0 ? 0 : term(w + more) - term(w); }
+  static constexpr bool squares = false;
   static double side(std::int64_t sum, std::uint64_t w) { return static_cast<double>(sum - term(w)); }
   static double score(std::int64_t left, std::uint64_t left_weight, std::int64_t right, std::uint64_t right_weight) {
     return static_cast<double>((left - term(left_weight)) + (right - term(right_weight)));
@@ -104,7 +120,7 @@ class ClassCriterion {
     ++epoch_;
     present_.clear();
     total_.clear();
-    class_.resize(node.size);
+    reserve_at_least(class_, node.size);
     for (std::size_t i = 0; i < node.size; ++i) {
       const std::uint32_t c = class_of_row_[node.rows[i]];
       if (seen_[c] != epoch_) {
@@ -120,6 +136,7 @@ class ClassCriterion {
     total_sum_ = 0;
     for (const std::uint32_t w : total_) total_sum_ += Impurity::term(w);
     left_.resize(total_.size());
+    right_.resize(total_.size());
   }
 
   bool pure() const { return present_.size() == 1; }
@@ -133,12 +150,20 @@ class ClassCriterion {
 
   void begin_scan() {
     std::fill(left_.begin(), left_.end(), 0u);
+    std::copy(total_.begin(), total_.end(), right_.begin());
     left_sum_ = 0;
     right_sum_ = total_sum_;
     left_weight_ = 0;
   }
 
-  void move(std::size_t i) { move_class(class_[i], weight_[i]); }
+  void move(std::size_t i) {
+    const std::uint32_t c = class_[i], w = weight_[i];
+    left_sum_ += Impurity::increase(left_[c], w);
+    left_[c] += w;
+    right_[c] -= w;
+    right_sum_ -= Impurity::increase(right_[c], w);
+    left_weight_ += w;
+  }
 
   double score() const {
     return Impurity::score(left_sum_, left_weight_, right_sum_, total_weight_ - left_weight_);
@@ -146,37 +171,91 @@ class ClassCriterion {
 
   std::uint64_t left_weight() const { return left_weight_; }
 
-  std::size_t bin_cost() const { return total_.size(); }
+  std::size_t bin_width() const { return total_.size(); }
 
-  void begin_bins(std::size_t bins) { bins_.assign(bins * total_.size(), 0u); }
+  // Bins are laid out [bin][class][lane].
+  void begin_bins(std::size_t bins) { bins_.assign(bins * total_.size() * bin_lanes, 0u); }
 
-  void add_to_bins(const std::uint8_t* bin, std::size_t size) {
-    const std::size_t classes = total_.size();
-    std::uint32_t* const bins = bins_.data();
-    for (std::size_t i = 0; i < size; ++i) bins[bin[i] * classes + class_[i]] += weight_[i];
+  void add_to_bins(std::size_t lane, const std::uint8_t* bin, std::size_t size) {
+    std::uint32_t* const bins = bins_.data() + lane;
+    const std::uint32_t* const classes = class_.data();
+    const std::uint32_t* const weight = weight_;
+    const std::size_t bin_stride = total_.size() * bin_lanes;
+    for (std::size_t i = 0; i < size; ++i) bins[bin[i] * bin_stride + classes[i] * bin_lanes] += weight[i];
   }
 
-  void move_bin(std::size_t b) {
-    const std::size_t classes = total_.size();
-    const std::uint32_t* bin = &bins_[b * classes];
-    for (std::size_t c = 0; c < classes; ++c)
-      if (bin[c] != 0) move_class(static_cast<std::uint32_t>(c), bin[c]);
+  void begin_bin_scan() {
+    lane_left_.assign(total_.size() * bin_lanes, 0u);
+    lane_right_.resize(lane_left_.size());
+    for (std::size_t c = 0; c < total_.size(); ++c)
+      std::fill_n(&lane_right_[c * bin_lanes], bin_lanes, total_[c]);
+    std::fill_n(lane_left_sum_, bin_lanes, 0);
+    std::fill_n(lane_right_sum_, bin_lanes, total_sum_);
+    std::fill_n(lane_left_weight_, bin_lanes, 0u);
   }
+
+  void move_bin(std::size_t b, std::uint32_t* moved) {
+    if constexpr (Impurity::squares) {
+      // Squares of weights below 2^15.5 sum to less than 2^31: half the width, twice the lanes an instruction.
+      if (total_weight_ <= 46340) move_bin_of_squares<std::uint32_t>(b, moved);
+      else move_bin_of_squares<std::uint64_t>(b, moved);
+    } else {
+      std::fill_n(moved, bin_lanes, 0u);
+      for (std::size_t c = 0; c < total_.size(); ++c)
+        for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
+          const std::size_t at = c * bin_lanes + lane;
+          const std::uint32_t w = bins_[b * total_.size() * bin_lanes + at];
+          lane_left_sum_[lane] += Impurity::increase(lane_left_[at], w);
+          lane_left_[at] += w;
+          lane_right_[at] -= w;
+          lane_right_sum_[lane] -= Impurity::increase(lane_right_[at], w);
+          moved[lane] += w;
+        }
+      for (std::size_t lane = 0; lane < bin_lanes; ++lane) lane_left_weight_[lane] += moved[lane];
+    }
+  }
+
+  void bin_scores(double* scores) const {
+    for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
+      const std::uint64_t left = lane_left_weight_[lane], right = total_weight_ - left;
+      const double score = Impurity::score(lane_left_sum_[lane], left, lane_right_sum_[lane], right);
+      scores[lane] = left == 0 || right == 0 ? minus_infinity : score;
+    }
+  }
+
+  std::uint64_t bin_left_weight(std::size_t lane) const { return lane_left_weight_[lane]; }
 
  private:
-  void move_class(std::uint32_t c, std::uint64_t w) {
-    const std::uint64_t left = left_[c], right = total_[c] - left;
-    left_sum_ += Impurity::term(left + w) - Impurity::term(left);
-    right_sum_ += Impurity::term(right - w) - Impurity::term(right);
-    left_[c] = static_cast<std::uint32_t>(left + w);
-    left_weight_ += w;
+  template <class Sum>
+  void move_bin_of_squares(std::size_t b, std::uint32_t* moved) {
+    LaneVector<Sum> increase = all_lanes<Sum>(0), decrease = increase;
+    LaneVector<std::uint32_t> weight = all_lanes<std::uint32_t>(0);
+    for (std::size_t c = 0; c < total_.size(); ++c) {
+      const auto w = load_lanes(&bins_[(b * total_.size() + c) * bin_lanes]);
+      const auto left = load_lanes(&lane_left_[c * bin_lanes]);
+      const auto right = load_lanes(&lane_right_[c * bin_lanes]) - w;
+      const auto more = convert_lanes<Sum, std::uint32_t>(w);
+      increase = increase + more * convert_lanes<Sum, std::uint32_t>(left + left + w);
+      decrease = decrease + more * convert_lanes<Sum, std::uint32_t>(right + right + w);
+      weight = weight + w;
+      store_lanes<std::uint32_t>(left + w, &lane_left_[c * bin_lanes]);
+      store_lanes<std::uint32_t>(right, &lane_right_[c * bin_lanes]);
+    }
+    for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
+      lane_left_sum_[lane] += increase[lane];
+      lane_right_sum_[lane] -= decrease[lane];
+      lane_left_weight_[lane] += weight[lane];
+      moved[lane] = weight[lane];
+    }
   }
 
   const std::uint32_t* class_of_row_;
   std::vector<std::uint32_t> local_of_class_;
   std::vector<std::uint64_t> seen_;
   std::uint64_t epoch_ = 0;
-  std::vector<std::uint32_t> present_, total_, class_, left_, bins_;
+  std::vector<std::uint32_t> present_, total_, class_, left_, right_, bins_, lane_left_, lane_right_;
+  std::int64_t lane_left_sum_[bin_lanes], lane_right_sum_[bin_lanes];
+  std::uint32_t lane_left_weight_[bin_lanes];
   const std::uint32_t* weight_ = nullptr;
   std::uint64_t total_weight_ = 0, left_weight_ = 0;
   std::int64_t total_sum_ = 0, left_sum_ = 0, right_sum_ = 0;
@@ -211,7 +290,7 @@ class SumCriterion {
   void begin_node(const NodeRows& node) {
     weight_ = node.weight;
     total_weight_ = node.total_weight;
-    weighted_.resize(node.size);
+    reserve_at_least(weighted_, node.size);
     total_sum_ = 0;
     pure_ = true;
     const std::int64_t first = target_of_row_[node.rows[0]];
@@ -245,31 +324,51 @@ class SumCriterion {
 
   std::uint64_t left_weight() const { return left_weight_; }
 
-  std::size_t bin_cost() const { return 2; }
+  std::size_t bin_width() const { return 2; }
 
   void begin_bins(std::size_t bins) {
-    bin_sum_.assign(bins, 0);
-    bin_weight_.assign(bins, 0);
+    bin_sum_.assign(bins * bin_lanes, 0);
+    bin_weight_.assign(bins * bin_lanes, 0);
   }
 
-  void add_to_bins(const std::uint8_t* bin, std::size_t size) {
+  void add_to_bins(std::size_t lane, const std::uint8_t* bin, std::size_t size) {
     for (std::size_t i = 0; i < size; ++i) {
-      bin_sum_[bin[i]] += weighted_[i];
-      bin_weight_[bin[i]] += weight_[i];
+      bin_sum_[bin[i] * bin_lanes + lane] += weighted_[i];
+      bin_weight_[bin[i] * bin_lanes + lane] += weight_[i];
     }
   }
 
-  void move_bin(std::size_t b) {
-    left_sum_ += bin_sum_[b];
-    left_weight_ += bin_weight_[b];
+  void begin_bin_scan() {
+    std::fill_n(lane_sum_, bin_lanes, 0);
+    std::fill_n(lane_weight_, bin_lanes, 0u);
   }
+
+  void move_bin(std::size_t b, std::uint32_t* moved) {
+    for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
+      lane_sum_[lane] += bin_sum_[b * bin_lanes + lane];
+      lane_weight_[lane] += bin_weight_[b * bin_lanes + lane];
+      moved[lane] = bin_weight_[b * bin_lanes + lane];
+    }
+  }
+
+  void bin_scores(double* scores) {
+    for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
+      left_sum_ = lane_sum_[lane];
+      left_weight_ = lane_weight_[lane];
+      scores[lane] = left_weight_ == 0 || left_weight_ == total_weight_ ? minus_infinity : score();
+    }
+  }
+
+  std::uint64_t bin_left_weight(std::size_t lane) const { return lane_weight_[lane]; }
 
  private:
   const std::int64_t* target_of_row_;
   int bits_;
   const std::uint32_t* weight_ = nullptr;
   std::vector<std::int64_t> weighted_, bin_sum_;
-  std::vector<std::uint64_t> bin_weight_;
+  std::vector<std::uint32_t> bin_weight_;
+  std::int64_t lane_sum_[bin_lanes];
+  std::uint32_t lane_weight_[bin_lanes];
   bool pure_ = false;
   std::uint64_t total_weight_ = 0, left_weight_ = 0;
   std::int64_t total_sum_ = 0, left_sum_ = 0;
@@ -326,11 +425,6 @@ class AbsoluteError {
   double score() const { return -static_cast<double>(left_.deviation(distinct_) + right_.deviation(distinct_)); }
 
   std::uint64_t left_weight() const { return left_.total_weight(); }
-
-  std::size_t bin_cost() const { return 0; }
-  void begin_bins(std::size_t) {}
-  void add_to_bins(const std::uint8_t*, std::size_t) {}
-  void move_bin(std::size_t) {}
 
  private:
   class Side {

@@ -18,6 +18,12 @@
 
 namespace morf {
 
+// A cell of weight +1 or -1.
+struct Corner {
+  std::uint32_t cell;
+  bool negative;
+};
+
 struct AtomList {
   std::vector<std::uint32_t> begin{0};  // atom i owns terms begin[i] .. begin[i + 1] - 1
   std::vector<std::uint32_t> cell;
@@ -32,6 +38,15 @@ struct AtomList {
   void add_term(std::uint32_t c, double w) {
     cell.push_back(c);
     weight.push_back(w);
+  }
+  void add_signed(const std::vector<Corner>& corners) {
+    const std::size_t old = cell.size();
+    cell.resize(old + corners.size());
+    weight.resize(old + corners.size());
+    for (std::size_t t = 0; t < corners.size(); ++t) {
+      cell[old + t] = corners[t].cell;
+      weight[old + t] = corners[t].negative ? -1.0 : 1.0;
+    }
   }
   void close_atom() { begin.push_back(static_cast<std::uint32_t>(cell.size())); }
 };
@@ -231,11 +246,6 @@ class Sampler {
     std::vector<std::uint32_t> order_, partners_;
   };
 
-  struct Corner {
-    std::uint32_t cell;
-    bool negative;
-  };
-
   std::size_t population(const Component& component) const {
     return component.kind == Component::Kind::axis ? dictionary_.features() : component.atoms.size();
   }
@@ -263,7 +273,7 @@ class Sampler {
       corners_.push_back({component.view_begin + feature, stream.coin()});
     });
     std::sort(corners_.begin(), corners_.end(), [](Corner a, Corner b) { return a.cell < b.cell; });
-    for (const Corner corner : corners_) out.add_term(corner.cell, corner.negative ? -1.0 : 1.0);
+    out.add_signed(corners_);
   }
 
   // The product over the axes of their signed index sets. Along a prefixed axis the set [start, end) is +1 at end - 1 and
@@ -277,13 +287,13 @@ class Sampler {
         for (Corner& corner : corners_) corner.cell += along_axis_[0].cell;
         continue;
       }
-      product_.clear();
+      product_.resize(corners_.size() * along_axis_.size());
+      Corner* to = product_.data();
       for (const Corner base : corners_)
-        for (const Corner step : along_axis_)
-          product_.push_back({base.cell + step.cell, base.negative != step.negative});
+        for (const Corner step : along_axis_) *to++ = {base.cell + step.cell, base.negative != step.negative};
       std::swap(corners_, product_);
     }
-    for (const Corner corner : corners_) out.add_term(corner.cell, corner.negative ? -1.0 : 1.0);
+    out.add_signed(corners_);
   }
 
   void draw_interval(const PatchAxis& axis, Stream& stream) {

@@ -145,9 +145,8 @@ class Grower {
     for (std::uint64_t leaves = 1; leaves < rule_.max_leaf_nodes && !queue.empty(); ++leaves) {
       Found found = queue.top();
       queue.pop();
-      values_.resize(found.node.end - found.node.begin);
-      project_(&rows_[found.node.begin], values_.size(), found.atom, 0, 1, values_.data(), values_.size());
-      best_values_.assign(values_.begin(), values_.end());
+      best_values_.resize(found.node.end - found.node.begin);
+      project_(&rows_[found.node.begin], best_values_.size(), found.atom, 0, 1, best_values_.data(), best_values_.size());
       const auto [left, right] = make_split(found);
       offer(left);
       offer(right);
@@ -160,8 +159,8 @@ class Grower {
 
   NodeRows read_node(const Open& open) {
     const std::size_t size = open.end - open.begin;
-    count_.resize(size);
-    weight_.resize(size);
+    reserve_at_least(count_, size);
+    reserve_at_least(weight_, size);
     NodeRows node{&rows_[open.begin], size, count_.data(), weight_.data(), 0, 0};
     for (std::size_t i = 0; i < size; ++i) {
       count_[i] = bag_.count[node.rows[i]];
@@ -214,7 +213,7 @@ class Grower {
     const std::size_t group = std::clamp<std::size_t>(values_at_once / node.size, 1, atoms_.size());
     for (std::size_t first = 0; first < atoms_.size(); first += group) {
       const std::size_t candidates = std::min(group, atoms_.size() - first);
-      values_.resize(candidates * node.size);
+      reserve_at_least(values_, candidates * node.size);
       project_(node.rows, node.size, atoms_, first, candidates, values_.data(), node.size);
       const double before = best.score;
       search_(node, criterion_, values_.data(), node.size, first, candidates, thresholds, best);

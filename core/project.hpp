@@ -67,28 +67,32 @@ class Projector final : public Projection<ValueOf<Cell>> {
 
   void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first,
                   std::size_t atom_count, Value* values, std::size_t values_stride) override {
+    // Each kernel reads an atom's cells once for a block of rows.
+    using Sum = SumOf<Cell>;
+    const auto at = [](const Cell* row, std::uint32_t cell) { return static_cast<Sum>(row[cell]); };
     switch (arrange(atoms, first, atom_count)) {
       case Pattern::single:
-        run(rows, row_count, atom_count, values, values_stride,
-            [this](const Cell* row, std::size_t j) { return static_cast<Value>(row[slots_[j].plus[0]]); });
+        run(rows, row_count, atom_count, values, values_stride, [&](std::size_t j) {
+          return [cell = slots_[j].plus[0]](const Cell* row) { return static_cast<Value>(row[cell]); };
+        });
         break;
       case Pattern::difference:
-        run(rows, row_count, atom_count, values, values_stride, [this](const Cell* row, std::size_t j) {
-          using Sum = SumOf<Cell>;
-          return value_of_sum<Cell>(static_cast<Sum>(row[slots_[j].plus[0]]) - static_cast<Sum>(row[slots_[j].minus[0]]));
+        run(rows, row_count, atom_count, values, values_stride, [&](std::size_t j) {
+          return [s = slots_[j], at](const Cell* row) { return value_of_sum<Cell>(at(row, s.plus[0]) - at(row, s.minus[0])); };
         });
         break;
       case Pattern::corners:
-        run(rows, row_count, atom_count, values, values_stride, [this](const Cell* row, std::size_t j) {
-          using Sum = SumOf<Cell>;
-          const Slots& s = slots_[j];
-          return value_of_sum<Cell>(static_cast<Sum>(row[s.plus[0]]) - static_cast<Sum>(row[s.minus[0]]) -
-                                    static_cast<Sum>(row[s.minus[1]]) + static_cast<Sum>(row[s.plus[1]]));
+        run(rows, row_count, atom_count, values, values_stride, [&](std::size_t j) {
+          return [s = slots_[j], at](const Cell* row) {
+            return value_of_sum<Cell>(at(row, s.plus[0]) - at(row, s.minus[0]) - at(row, s.minus[1]) + at(row, s.plus[1]));
+          };
         });
         break;
       case Pattern::general:
-        run(rows, row_count, atom_count, values, values_stride, [&](const Cell* row, std::size_t j) {
-          return sum_terms(row, atoms.cell.data(), atoms.weight.data(), atoms.begin[first + j], atoms.begin[first + j + 1]);
+        run(rows, row_count, atom_count, values, values_stride, [&](std::size_t j) {
+          return [&, begin = atoms.begin[first + j], end = atoms.begin[first + j + 1]](const Cell* row) {
+            return sum_terms(row, atoms.cell.data(), atoms.weight.data(), begin, end);
+          };
         });
         break;
     }
@@ -129,9 +133,9 @@ class Projector final : public Projection<ValueOf<Cell>> {
 
   const Cell* row(std::uint32_t i) const { return reinterpret_cast<const Cell*>(base_ + i * stride_); }
 
-  template <class Kernel>
+  template <class KernelOf>
   void run(const std::uint32_t* rows, std::size_t row_count, std::size_t atom_count, Value* values,
-           std::size_t values_stride, Kernel kernel) {
+           std::size_t values_stride, KernelOf kernel_of) {
     std::size_t i = 0;
     for (; i + block <= row_count; i += block) {
       if (prefetch_rows_)
@@ -139,12 +143,14 @@ class Projector final : public Projection<ValueOf<Cell>> {
           for (std::size_t line = 0; line < stride_; line += 64) prefetch(base_ + rows[b] * stride_ + line);
       const Cell* cells[block];
       for (std::size_t b = 0; b < block; ++b) cells[b] = row(rows[i + b]);
-      for (std::size_t j = 0; j < atom_count; ++j)
-        for (std::size_t b = 0; b < block; ++b) values[j * values_stride + i + b] = kernel(cells[b], j);
+      for (std::size_t j = 0; j < atom_count; ++j) {
+        const auto kernel = kernel_of(j);
+        for (std::size_t b = 0; b < block; ++b) values[j * values_stride + i + b] = kernel(cells[b]);
+      }
     }
     for (; i < row_count; ++i) {
       const Cell* cells = row(rows[i]);
-      for (std::size_t j = 0; j < atom_count; ++j) values[j * values_stride + i] = kernel(cells, j);
+      for (std::size_t j = 0; j < atom_count; ++j) values[j * values_stride + i] = kernel_of(j)(cells);
     }
   }
 

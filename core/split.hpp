@@ -33,7 +33,7 @@ struct Split {
 };
 
 inline constexpr std::size_t lanes = 16;            // candidates sorted side by side
-inline constexpr std::size_t small_node = 256;      // up to here sorting is cheaper than a histogram
+inline constexpr std::size_t small_node = 64;  // up to here sorting is cheaper than a histogram
 inline constexpr std::size_t bin_count = 64;
 
 // Sorts each lane of keys[i * lanes + lane], i < size, with Batcher's merge-exchange network: the same comparisons
@@ -44,7 +44,7 @@ void sort_lanes(Key* keys, std::size_t size) {
     for (std::size_t k = p; k >= 1; k /= 2)
       for (std::size_t j = k % p; j + k < size; j += 2 * k)
         for (std::size_t i = j; i < std::min(j + k, size - k); ++i) {
-          if (i / (2 * p) != (i + k) / (2 * p)) continue;
+          if ((i ^ (i + k)) >= 2 * p) continue;  // not in the same block of 2 p, a power of two
           Key* low = keys + i * lanes;
           Key* high = keys + (i + k) * lanes;
           for (std::size_t lane = 0; lane < lanes; ++lane) {
@@ -72,13 +72,15 @@ class SplitSearch {
     } else if (node.size <= small_node && std::is_integral_v<Value>) {
       search_small(values, stride, first, candidates);
     } else {
-      const bool bins = splitter_ == Splitter::histogram && Criterion::has_bins && node.size > small_node &&
-                        bin_count * criterion.bin_cost() <= 16 * node.size;
-      for (std::size_t j = 0; j < candidates; ++j) {
-        if (ranges_[j].min == ranges_[j].max) continue;
-        if (!bins || !search_bins(values + j * stride, first + j, ranges_[j]))
-          search_sorted(values + j * stride, first + j, ranges_[j]);
+      if constexpr (Criterion::has_bins) {
+        if (splitter_ == Splitter::histogram && node.size > small_node &&
+            bin_count * criterion.bin_width() <= 16 * node.size) {
+          search_bins(values, stride, first, candidates);
+          return;
+        }
       }
+      for (std::size_t j = 0; j < candidates; ++j)
+        if (ranges_[j].min != ranges_[j].max) search_sorted(values + j * stride, first + j, ranges_[j]);
     }
   }
 
@@ -104,6 +106,12 @@ class SplitSearch {
     }
   }
 
+  void list_varying(std::size_t candidates) {
+    varying_.clear();
+    for (std::size_t j = 0; j < candidates; ++j)
+      if (ranges_[j].min != ranges_[j].max) varying_.push_back(j);
+  }
+
   static std::uint64_t width(Range range) {
     if constexpr (std::is_integral_v<Value>)
       return static_cast<std::uint64_t>(range.max) - static_cast<std::uint64_t>(range.min);
@@ -111,8 +119,7 @@ class SplitSearch {
       return ~std::uint64_t{0};
   }
 
-  bool sides_allowed(std::uint64_t left_count) const {
-    const std::uint64_t left_weight = criterion_->left_weight();
+  bool sides_allowed(std::uint64_t left_count, std::uint64_t left_weight) const {
     return left_count >= limits_.min_count && node_->total_count - left_count >= limits_.min_count &&
            left_weight >= limits_.min_weight && node_->total_weight - left_weight >= limits_.min_weight;
   }
@@ -144,7 +151,7 @@ class SplitSearch {
       if constexpr (limited) left_count += node_->count[row];
       if (!differs(i)) continue;
       if constexpr (limited)
-        if (!sides_allowed(left_count)) continue;
+        if (!sides_allowed(left_count, criterion_->left_weight())) continue;
       const double score = criterion_->score();
       if (score > best_score) {
         best_score = score;
@@ -173,10 +180,8 @@ class SplitSearch {
                     std::size_t candidates) {
     static_assert(small_node <= 256, "positions take eight bits of a key");
     const std::size_t size = node_->size;
-    keys.resize(small_node * lanes);
-    varying_.clear();
-    for (std::size_t j = 0; j < candidates; ++j)
-      if (ranges_[j].min != ranges_[j].max) varying_.push_back(j);
+    reserve_at_least(keys, small_node * lanes);
+    list_varying(candidates);
     for (std::size_t group = 0; group < varying_.size(); group += lanes) {
       const std::size_t used = std::min(lanes, varying_.size() - group);
       for (std::size_t lane = 0; lane < used; ++lane) {
@@ -220,98 +225,119 @@ class SplitSearch {
         [this](std::size_t i) { return keyed_[i].value != keyed_[i + 1].value; });
   }
 
-  // Returns false if equal bins do not resolve these values.
-  bool search_bins(const Value* values, std::size_t candidate, Range range) {
+  // Histograms of bin_lanes candidates side by side: one pass over the bins serves all of them.
+  void search_bins(const Value* values, std::size_t stride, std::size_t first, std::size_t candidates) {
+    list_varying(candidates);
+    for (std::size_t group = 0; group < varying_.size(); group += bin_lanes)
+      search_bin_lanes(values, stride, first, &varying_[group], std::min(bin_lanes, varying_.size() - group));
+  }
+
+  void search_bin_lanes(const Value* values, std::size_t stride, std::size_t first, const std::size_t* candidate,
+                        std::size_t used) {
     const std::size_t size = node_->size;
-    bin_.resize(size);
-    const bool one_value_a_bin = fill_bins(values, range);
-    criterion_->begin_bins(bin_count);
-    criterion_->add_to_bins(bin_.data(), size);
     const bool limited = limits_.min_count > 1 || limits_.min_weight > 1;
-    if (limited) {
-      std::fill(bin_rows_, bin_rows_ + bin_count, 0u);
-      for (std::size_t i = 0; i < size; ++i) bin_rows_[bin_[i]] += node_->count[i];
+    reserve_at_least(bin_, bin_lanes * size);
+    criterion_->begin_bins(bin_count);
+    if (limited) bin_rows_.assign(bin_count * bin_lanes, 0);
+    bool one_value_a_bin[bin_lanes] = {};
+    for (std::size_t lane = 0; lane < used; ++lane) {
+      std::uint8_t* bin = &bin_[lane * size];
+      one_value_a_bin[lane] = fill_bins(values + candidate[lane] * stride, ranges_[candidate[lane]], bin);
+      criterion_->add_to_bins(lane, bin, size);
+      if (limited)
+        for (std::size_t i = 0; i < size; ++i) bin_rows_[bin[i] * bin_lanes + lane] += node_->count[i];
     }
-    criterion_->begin_scan();
-    std::uint64_t left_count = 0, left_weight = 0;
-    double best_score = best_->score;
-    std::size_t best_at = bin_count;
-    for (std::size_t b = 0; b + 1 < bin_count; ++b) {
-      criterion_->move_bin(b);
-      const std::uint64_t bin_weight = criterion_->left_weight() - left_weight;
-      if (bin_weight == 0) continue;
-      if (!one_value_a_bin && 4 * bin_weight > node_->total_weight && crowded(values, b)) return false;
-      left_weight += bin_weight;
-      if (left_weight == node_->total_weight) break;
-      if (limited) {
-        left_count += bin_rows_[b];
-        if (!sides_allowed(left_count)) continue;
+
+    double best_score[bin_lanes];
+    std::size_t best_bin[bin_lanes];
+    std::uint64_t left_count[bin_lanes] = {}, heaviest[bin_lanes] = {};
+    std::size_t heaviest_bin[bin_lanes] = {};
+    std::fill(best_score, best_score + bin_lanes, minus_infinity);
+    criterion_->begin_bin_scan();
+    for (std::size_t b = 0; b < bin_count; ++b) {
+      double score[bin_lanes];
+      std::uint32_t bin_weight[bin_lanes];
+      criterion_->move_bin(b, bin_weight);
+      criterion_->bin_scores(score);
+      for (std::size_t lane = 0; lane < used; ++lane) {
+        if (bin_weight[lane] > heaviest[lane]) {
+          heaviest[lane] = bin_weight[lane];
+          heaviest_bin[lane] = b;
+        }
+        if (limited) {
+          left_count[lane] += bin_rows_[b * bin_lanes + lane];
+          if (!sides_allowed(left_count[lane], criterion_->bin_left_weight(lane))) continue;
+        }
+        if (score[lane] > best_score[lane]) {
+          best_score[lane] = score[lane];
+          best_bin[lane] = b;
+        }
       }
-      const double score = criterion_->score();
-      if (score > best_score) {
-        best_score = score;
-        best_at = b;
+    }
+
+    for (std::size_t lane = 0; lane < used; ++lane) {
+      const std::size_t j = candidate[lane];
+      const Value* v = values + j * stride;
+      const std::uint8_t* bin = &bin_[lane * size];
+      if (!one_value_a_bin[lane] && crowded(v, bin, heaviest_bin[lane], heaviest[lane], ranges_[j])) {
+        search_sorted(v, first + j, ranges_[j]);
+      } else if (best_score[lane] > best_->score) {
+        Value below = ranges_[j].min, above = ranges_[j].max;
+        for (std::size_t i = 0; i < size; ++i) {
+          below = bin[i] <= best_bin[lane] && v[i] > below ? v[i] : below;
+          above = bin[i] > best_bin[lane] && v[i] < above ? v[i] : above;
+        }
+        offer(best_score[lane], first + j, below, above);
       }
     }
-    if (!one_value_a_bin && 4 * (node_->total_weight - left_weight) > node_->total_weight && crowded(values, bin_count - 1))
-      return false;
-    if (best_at == bin_count) return true;
-    Value below = range.min, above = range.max;
-    for (std::size_t i = 0; i < size; ++i) {
-      if (bin_[i] <= best_at) below = std::max(below, values[i]);
-      else above = std::min(above, values[i]);
-    }
-    offer(best_score, candidate, below, above);
-    return true;
   }
 
   // Equal bins between the range's ends. Returns whether each bin holds one value.
-  bool fill_bins(const Value* values, Range range) {
+  bool fill_bins(const Value* values, Range range, std::uint8_t* bin) const {
     const std::size_t size = node_->size;
     if constexpr (std::is_same_v<Value, std::int32_t>) {
       const std::uint64_t distinct = width(range) + 1;
       const std::uint64_t factor = distinct <= bin_count ? std::uint64_t{1} << 32 : (std::uint64_t{bin_count} << 32) / distinct;
       for (std::size_t i = 0; i < size; ++i) {
         const auto offset = static_cast<std::uint32_t>(values[i]) - static_cast<std::uint32_t>(range.min);
-        bin_[i] = static_cast<std::uint8_t>(offset * factor >> 32);
+        bin[i] = static_cast<std::uint8_t>(offset * factor >> 32);
       }
       return distinct <= bin_count;
     } else {
       const double low = static_cast<double>(range.min);
       const double factor = bin_count / (static_cast<double>(range.max) - low);
       if (!(factor < std::numeric_limits<double>::max())) {  // a range near the smallest double
-        std::fill(bin_.begin(), bin_.end(), std::uint8_t{0});
+        std::fill(bin, bin + size, std::uint8_t{0});
         return false;
       }
       for (std::size_t i = 0; i < size; ++i) {
         const auto b = static_cast<std::int32_t>((static_cast<double>(values[i]) - low) * factor);
-        bin_[i] = static_cast<std::uint8_t>(std::min(b, static_cast<std::int32_t>(bin_count) - 1));
+        bin[i] = static_cast<std::uint8_t>(std::min(b, static_cast<std::int32_t>(bin_count) - 1));
       }
       return false;
     }
   }
 
-  // Whether a heavy bin holds much besides its most extreme value: the mark of heavy tails, where one far value squeezes
-  // all others into a bin. A heavy bin of one repeated value (the background of an image) is harmless.
-  bool crowded(const Value* values, std::size_t b) const {
-    const std::size_t size = node_->size;
-    bool any = false;
-    Value low{}, high{};
-    for (std::size_t i = 0; i < size; ++i) {
-      if (bin_[i] != b) continue;
-      low = any ? std::min(low, values[i]) : values[i];
-      high = any ? std::max(high, values[i]) : values[i];
-      any = true;
+  // Whether a heavy bin holds much besides its lowest or its highest value: the mark of heavy tails, where one far value
+  // squeezes all others into a bin. A heavy bin of one repeated value (the background of an image) is harmless.
+  bool crowded(const Value* values, const std::uint8_t* bin, std::size_t b, std::uint64_t bin_weight, Range range) const {
+    const std::uint64_t tolerated = node_->total_weight / 4;
+    if (bin_weight <= tolerated) return false;
+    // The first bin often holds a background of the lowest value.
+    if (b == 0 && bin_weight - weight_at(values, range.min) <= tolerated) return false;
+    Value low = range.max, high = range.min;
+    for (std::size_t i = 0; i < node_->size; ++i) {
+      low = bin[i] == b && values[i] < low ? values[i] : low;
+      high = bin[i] == b && values[i] > high ? values[i] : high;
     }
-    std::uint64_t at_low = 0, at_high = 0, inside = 0;
-    for (std::size_t i = 0; i < size; ++i) {
-      if (bin_[i] != b) continue;
-      const std::uint32_t w = node_->weight[i];
-      if (values[i] == low) at_low += w;
-      else if (values[i] == high) at_high += w;
-      else inside += w;
-    }
-    return 4 * (inside + std::min(at_low, at_high)) > node_->total_weight;
+    return bin_weight - std::max(weight_at(values, low), weight_at(values, high)) > tolerated;
+  }
+
+  std::uint64_t weight_at(const Value* values, Value value) const {
+    const std::uint32_t* weight = node_->weight;
+    std::uint32_t total = 0;
+    for (std::size_t i = 0; i < node_->size; ++i) total += values[i] == value ? weight[i] : 0;
+    return total;
   }
 
   void search_random(const Value* values, std::size_t candidate, Range range, Stream& thresholds) {
@@ -332,7 +358,7 @@ class SplitSearch {
       criterion_->move(i);
       left_count += node_->count[i];
     }
-    if (sides_allowed(left_count)) offer(criterion_->score(), candidate, below, above);
+    if (sides_allowed(left_count, criterion_->left_weight())) offer(criterion_->score(), candidate, below, above);
   }
 
   Splitter splitter_;
@@ -347,7 +373,7 @@ class SplitSearch {
   std::vector<std::uint64_t> packed_;
   std::vector<Keyed> keyed_;
   std::vector<std::uint8_t> bin_;
-  std::uint64_t bin_rows_[bin_count];
+  std::vector<std::uint64_t> bin_rows_;
 };
 
 }  // namespace morf

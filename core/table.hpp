@@ -17,6 +17,10 @@
 #include <type_traits>
 #include <vector>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include "dictionary.hpp"
 
 namespace morf {
@@ -71,19 +75,28 @@ class Quantiser {
   double limit_;
 };
 
-// Rows start at multiples of 64 bytes: a row touches as few cache lines as it can.
+// Rows start at multiples of 64 bytes: a row touches as few cache lines as it can. Large buffers ask for huge pages, because
+// nodes visit rows far apart and would otherwise miss in the page tables at each of them.
 class RowBuffer {
  public:
-  RowBuffer(std::size_t rows, std::size_t row_bytes) : stride_((row_bytes + 63) / 64 * 64) {
+  RowBuffer(std::size_t rows, std::size_t row_bytes)
+      : stride_((row_bytes + 63) / 64 * 64), bytes_(nullptr, Release{rows * stride_ >= huge_buffer}) {
     if (rows != 0 && stride_ > std::numeric_limits<std::size_t>::max() / 2 / rows) throw std::bad_alloc();
-    bytes_.reset(static_cast<std::byte*>(::operator new(std::max<std::size_t>(rows * stride_, 64), std::align_val_t{64})));
+    const std::size_t bytes = std::max<std::size_t>(rows * stride_, 64);
+    bytes_.reset(static_cast<std::byte*>(::operator new(bytes, bytes_.get_deleter().alignment())));
+#if defined(__linux__)
+    if (bytes_.get_deleter().huge) madvise(bytes_.get(), bytes, MADV_HUGEPAGE);
+#endif
   }
   std::byte* row(std::size_t i) const { return bytes_.get() + i * stride_; }
   std::size_t stride() const { return stride_; }
 
  private:
+  static constexpr std::size_t huge_page = std::size_t{1} << 21, huge_buffer = std::size_t{1} << 25;
   struct Release {
-    void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t{64}); }
+    bool huge;
+    std::align_val_t alignment() const { return std::align_val_t{huge ? huge_page : 64}; }
+    void operator()(std::byte* p) const { ::operator delete(p, alignment()); }
   };
   std::size_t stride_;
   std::unique_ptr<std::byte, Release> bytes_;

@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from morforest import _validation as check
+from morforest import _checks as check
+from morforest import _validation as validation
 from morforest._grow import GrowthTask, TrainingTable, grow_trees, make_bagging
 from morforest._kernel import core
 from morforest._model import Forest, assemble
@@ -33,14 +34,15 @@ class BaseMorf(BaseEstimator):
     """Everything that classification and regression share."""
 
     # What a single tree does not let its users choose.
-    n_estimators = 1
-    bootstrap = False
-    max_samples = None
-    oob_score = False
-    class_weight = None
-    warm_start = False
-    n_jobs = None
-    verbose = 0
+    n_estimators: int = 1
+    bootstrap: bool = False
+    max_samples: int | float | None = None
+    oob_score: Any = False
+    class_weight: Any = None
+    warm_start: bool = False
+    n_jobs: int | None = None
+    verbose: int = 0
+    _forest: Forest | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BaseMorf:
         """Grow the forest.
@@ -61,9 +63,9 @@ class BaseMorf(BaseEstimator):
             The fitted estimator.
         """
         self._check_parameters()
-        X, shape = check.check_samples(self, X, fitting=True)
+        X, shape = validation.check_samples(self, X, fitting=True)
         target = self._read_target(y, len(X))
-        weights = check.check_weights(sample_weight, len(X))
+        weights = validation.check_weights(sample_weight, len(X))
         chosen = self.dictionary if self.dictionary is not None else default_dictionary(shape)
         plan = resolve(chosen, shape, self.channel_axis)
         if weights is not None and not weights.all():  # such rows are as if they were not there
@@ -150,7 +152,7 @@ class BaseMorf(BaseEstimator):
         self.dictionary_ = plan.dictionary
 
     def _earlier_forest(self, shape: tuple[int, ...]) -> Forest | None:
-        before: Forest | None = getattr(self, "_forest", None)
+        before = self._forest
         if not self.warm_start or before is None:
             return None
         if before.shape != shape or before.class_count != len(self._classes()):
@@ -190,7 +192,7 @@ class BaseMorf(BaseEstimator):
         return {
             "criterion": self._criteria[self.criterion],
             "splitter": self.splitter,
-            "candidates": check.candidate_count(self.max_features, features),
+            "candidates": validation.candidate_count(self.max_features, features),
             "max_depth": UNLIMITED if self.max_depth is None else int(self.max_depth),
             "min_samples_split": max(
                 2, check.count_or_fraction("min_samples_split", self.min_samples_split, samples)
@@ -219,13 +221,14 @@ class BaseMorf(BaseEstimator):
 
     def _score_out_of_bag(self, task: GrowthTask, target: np.ndarray) -> None:
         """Let each tree predict the rows that its bag left out; add up in tree order."""
+        forest = self._fitted()
         rows = len(task.table.X)
-        sums = np.zeros((rows, max(self._forest.class_count, 1)))
+        sums = np.zeros((rows, max(forest.class_count, 1)))
         votes = np.zeros(rows)
-        for tree in range(self._forest.n_trees):
+        for tree in range(forest.n_trees):
             count, _ = task.bagging.bag(core.tree_key(self._seed, tree))
             out = np.flatnonzero(count == 0).astype(np.uint32)
-            self._forest.add_tree(tree, task.table.core, out, sums)
+            forest.add_tree(tree, task.table.core, out, sums)
             votes[out] += 1
         if not votes.all():
             warnings.warn(
@@ -239,9 +242,9 @@ class BaseMorf(BaseEstimator):
         self._store_out_of_bag(means, votes > 0, target)
 
     def _predict_mean(self, X: Any) -> np.ndarray:
-        check_is_fitted(self, "_forest")
-        X, _ = check.check_samples(self, X, fitting=False)
-        return self._forest.predict(X, self.n_jobs)
+        forest = self._fitted()
+        X, _ = validation.check_samples(self, X, fitting=False)
+        return forest.predict(X, self.n_jobs)
 
     def apply(self, X: Any) -> np.ndarray:
         """Find the leaf of each sample in each tree.
@@ -256,9 +259,9 @@ class BaseMorf(BaseEstimator):
         leaves : ndarray of shape (n_samples, n_trees)
             Node numbers within each tree.
         """
-        check_is_fitted(self, "_forest")
-        X, _ = check.check_samples(self, X, fitting=False)
-        return self._forest.apply(X, self.n_jobs)
+        forest = self._fitted()
+        X, _ = validation.check_samples(self, X, fitting=False)
+        return forest.apply(X, self.n_jobs)
 
     def decision_path(self, X: Any) -> tuple[sp.csr_matrix, np.ndarray]:
         """Mark the nodes that each sample passes.
@@ -275,9 +278,9 @@ class BaseMorf(BaseEstimator):
         n_nodes_ptr : ndarray of shape (n_trees + 1,)
             Columns from ``n_nodes_ptr[i]`` to ``n_nodes_ptr[i + 1]`` belong to tree `i`.
         """
-        check_is_fitted(self, "_forest")
-        X, _ = check.check_samples(self, X, fitting=False)
-        return self._forest.decision_path(X, self.n_jobs), self._forest.tree_begin.astype(np.int64)
+        forest = self._fitted()
+        X, _ = validation.check_samples(self, X, fitting=False)
+        return forest.decision_path(X, self.n_jobs), forest.tree_begin.astype(np.int64)
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -287,8 +290,7 @@ class BaseMorf(BaseEstimator):
         their weights. Measured on training data: it says what the forest uses, favours features
         that offer many thresholds, and tests nothing.
         """
-        check_is_fitted(self, "_forest")
-        return self._forest.impurity_decrease()
+        return self._fitted().impurity_decrease()
 
     @property
     def split_shares_(self) -> np.ndarray:
@@ -296,41 +298,45 @@ class BaseMorf(BaseEstimator):
 
         The importance of the paper. Shares add up to the mean number of features an atom uses.
         """
-        check_is_fitted(self, "_forest")
-        return self._forest.split_shares()
+        return self._fitted().split_shares()
 
     def get_depths(self) -> np.ndarray:
         """Return the depth of each tree; a single leaf has depth 0."""
-        check_is_fitted(self, "_forest")
-        begin = self._forest.tree_begin.astype(np.int64)[:-1]
-        return np.maximum.reduceat(self._forest.depths(), begin)
+        forest = self._fitted()
+        return np.maximum.reduceat(forest.depths(), forest.tree_begin.astype(np.int64)[:-1])
 
     def get_mean_leaf_depths(self) -> np.ndarray:
         """Return the mean depth of each tree's leaves."""
-        check_is_fitted(self, "_forest")
-        forest = self._forest
+        forest = self._fitted()
         leaf = ~forest.is_split()
         begin = forest.tree_begin.astype(np.int64)[:-1]
         return np.add.reduceat(forest.depths() * leaf, begin) / self.get_n_leaves()
 
     def get_n_leaves(self) -> np.ndarray:
         """Return the number of leaves of each tree."""
-        check_is_fitted(self, "_forest")
-        begin = self._forest.tree_begin.astype(np.int64)[:-1]
-        return np.add.reduceat(~self._forest.is_split(), begin, dtype=np.int64)
+        forest = self._fitted()
+        begin = forest.tree_begin.astype(np.int64)[:-1]
+        return np.add.reduceat(~forest.is_split(), begin, dtype=np.int64)
+
+    def _fitted(self) -> Forest:
+        check_is_fitted(self)
+        assert self._forest is not None
+        return self._forest
 
     def __sklearn_is_fitted__(self) -> bool:
-        return getattr(self, "_forest", None) is not None
+        return self._forest is not None
 
 
 class Classification(ClassifierMixin, BaseMorf):
     """Targets are classes."""
 
+    classes_: np.ndarray
+
     _criteria = {"gini": "gini", "entropy": "entropy", "log_loss": "entropy"}  # noqa: RUF012
 
     def _read_target(self, y: Any, n_samples: int) -> np.ndarray:
-        before = getattr(self, "_forest", None) if self.warm_start else None
-        classes, codes = check.check_classes(y, n_samples)
+        before = self._forest if self.warm_start else None
+        classes, codes = validation.check_classes(y, n_samples)
         if before is not None and not np.array_equal(classes, self.classes_):
             if not np.isin(classes, self.classes_).all():
                 raise ValueError(
@@ -360,7 +366,7 @@ class Classification(ClassifierMixin, BaseMorf):
             return None
         if weights is None:
             weights = np.ones(len(target))
-        factors = check.class_factors(self.class_weight, self.classes_, target, weights)
+        factors = validation.class_factors(self.class_weight, self.classes_, target, weights)
         # Without bags a subsample is the whole.
         return self.class_weight if self.class_weight == "balanced_subsample" else factors
 
@@ -430,7 +436,7 @@ class Regression(RegressorMixin, BaseMorf):
     }
 
     def _read_target(self, y: Any, n_samples: int) -> np.ndarray:
-        return check.check_targets(y, n_samples, self.criterion)
+        return validation.check_targets(y, n_samples, self.criterion)
 
     def _classes(self) -> np.ndarray:
         return np.empty(0)

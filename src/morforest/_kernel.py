@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
+from importlib import import_module
 from typing import Any
-
-from morforest import _core
 
 
 def _load() -> Any:
-    if _core.instruction_set() == "avx2":
+    baseline = import_module("morforest._core")
+    if baseline.instruction_set() == "avx2":
         try:
-            return importlib.import_module("morforest._core_avx2")
+            return import_module("morforest._core_avx2")
         except ImportError:  # not every platform builds it
             pass
-    return _core
+    return baseline
 
 
 core = _load()

@@ -131,9 +131,15 @@ class Forest:
         split: np.ndarray = self.next >= 0
         return split
 
+    def tree_sizes(self) -> np.ndarray:
+        """Return the number of nodes of each tree."""
+        begin = self.tree_begin.astype(np.int64)
+        sizes: np.ndarray = begin[1:] - begin[:-1]
+        return sizes
+
     def tree_of_node(self) -> np.ndarray:
         """Return the tree number of each node."""
-        return np.repeat(np.arange(self.n_trees), np.diff(self.tree_begin.astype(np.int64)))
+        return np.repeat(np.arange(self.n_trees), self.tree_sizes())
 
     def children(self) -> np.ndarray:
         """Return the left child of each split within the forest, -1 for leaves."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from morforest._checks import check_choice, is_integer, is_number
 from morforest._numbers import to_core_dtype
 
 MAX_CLASSES = 65_536
@@ -41,8 +41,8 @@ def check_samples(estimator: Any, X: Any, *, fitting: bool) -> tuple[np.ndarray,
 def _sample_shape(data_shape: Any, shape: tuple[int, ...] | None, features: int) -> tuple[int, ...]:
     if data_shape is None:
         return (features,) if shape is None else shape
-    given = (data_shape,) if isinstance(data_shape, Integral) else tuple(data_shape)
-    if not given or not all(isinstance(k, Integral) and k >= 1 for k in given):
+    given = (data_shape,) if is_integer(data_shape) else tuple(data_shape)
+    if not given or not all(is_integer(k) and k >= 1 for k in given):
         raise ValueError(f"data_shape must hold positive integers, got {data_shape!r}.")
     given = tuple(int(k) for k in given)
     if math.prod(given) != features:
@@ -132,46 +132,6 @@ def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
     return weights
 
 
-def check_integer(name: str, value: Any, low: int, *, none: bool = False) -> None:
-    """Require an integer of at least `low`, or None where that is allowed."""
-    if none and value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
-        also = " or None" if none else ""
-        raise ValueError(f"{name} must be an integer of at least {low}{also}, got {value!r}.")
-
-
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Require one of a few names."""
-    if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
-
-
-def check_fraction(name: str, value: Any, low: float, high: float) -> None:
-    """Require a number in [low, high]."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not low <= value <= high:
-        raise ValueError(f"{name} must be a number from {low} to {high}, got {value!r}.")
-
-
-def check_flag(name: str, value: Any) -> None:
-    """Require True or False."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name} must be True or False, got {value!r}.")
-
-
-def count_or_fraction(name: str, value: Any, total: int) -> int:
-    """Turn an integer, or a fraction of `total` in (0, 1], into a count of at least one."""
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1 as an integer, got {value!r}.")
-        return int(value)
-    if isinstance(value, Real) and not isinstance(value, bool) and 0 < value <= 1:
-        return max(1, math.ceil(value * total))
-    raise ValueError(
-        f"{name} must be an integer of at least 1 or a float in (0, 1], got {value!r}."
-    )
-
-
 def candidate_count(max_features: Any, features: int) -> int:
     """Resolve `max_features` to the number of atoms drawn at each node."""
     if max_features is None:
@@ -180,11 +140,11 @@ def candidate_count(max_features: Any, features: int) -> int:
         check_choice("max_features", max_features, ("sqrt", "log2"))
         root = math.sqrt(features) if max_features == "sqrt" else math.log2(features)
         return max(1, int(root))
-    if not isinstance(max_features, bool):
-        if isinstance(max_features, Integral) and max_features >= 1:
+    if is_integer(max_features):
+        if max_features >= 1:
             return int(max_features)
-        if isinstance(max_features, float | np.floating) and 0 < max_features < math.inf:
-            return max(1, int(max_features * features))
+    elif is_number(max_features) and 0 < max_features < math.inf:
+        return max(1, int(max_features * features))
     raise ValueError(
         'max_features must be "sqrt", "log2", None, an integer of at least 1 or a positive float '
         f"(a share of the number of features, which may exceed 1), got {max_features!r}."
@@ -211,7 +171,7 @@ def class_factors(
     positions = {label: i for i, label in enumerate(classes.tolist())}
     for label, weight in class_weight.items():
         key = label.item() if isinstance(label, np.generic) else label
-        if not isinstance(weight, Real) or not 0 <= weight < math.inf:
+        if not is_number(weight) or not 0 <= weight < math.inf:
             raise ValueError(f"class_weight of {label!r} must be zero or positive, got {weight!r}.")
         if key in positions:  # labels that do not occur are allowed, as in scikit-learn
             factors[positions[key]] = weight

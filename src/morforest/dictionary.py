@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from morforest._checks import is_integer, is_number
 from morforest._kernel import core
 
 __all__ = ["Atoms", "Axis", "Mixture", "Patch", "SparseOblique"]
@@ -113,7 +113,7 @@ class _Dictionary(BaseEstimator):
         >>> Patch(min_size=2, max_size=2, boundary="inside").sample((2, 2), 1).toarray()
         array([[1., 1., 1., 1.]])
         """
-        if isinstance(n, bool) or not isinstance(n, Integral) or n < 0:
+        if not is_integer(n) or n < 0:
             raise ValueError(f"n must be a non-negative integer, got {n!r}.")
         plan = resolve(self, shape, channel_axis)
         key = seed_from(random_state)
@@ -124,7 +124,7 @@ class _Dictionary(BaseEstimator):
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)  # type: ignore[attr-defined]
+        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
         return all(_same(mine[name], theirs[name]) for name in mine)
 
     def __hash__(self) -> int:
@@ -152,15 +152,15 @@ def resolve(
             "dictionary must be None or a dictionary object such as Patch() or SparseOblique(), "
             f"got {dictionary!r}."
         )
-    lengths = (shape,) if isinstance(shape, Integral) else tuple(shape)
-    if not lengths or not all(isinstance(k, Integral) and k >= 1 for k in lengths):
+    lengths: tuple[int, ...] = (shape,) if is_integer(shape) else tuple(shape)  # type: ignore[arg-type]
+    if not lengths or not all(is_integer(k) and k >= 1 for k in lengths):
         raise ValueError(f"shape must hold positive integers, one an axis, got {shape!r}.")
     lengths = tuple(int(k) for k in lengths)
     if len(lengths) > MAX_AXES:
         raise ValueError(f"shape may have at most {MAX_AXES} axes, got {len(lengths)}.")
     if channel_axis is not None:
         rank = len(lengths)
-        if isinstance(channel_axis, bool) or not isinstance(channel_axis, Integral):
+        if not is_integer(channel_axis):
             raise TypeError(f"channel_axis must be None or an integer, got {channel_axis!r}.")
         if not -rank <= channel_axis < rank:
             raise ValueError(
@@ -229,9 +229,9 @@ class SparseOblique(_Dictionary):
 
     def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
         if self.density is None:
-            if not _is_real(self.rate) or not 0 < self.rate <= 1e9:
+            if not is_number(self.rate) or not 0 < self.rate <= 1e9:
                 raise ValueError(f"rate must be a positive number, got {self.rate!r}.")
-        elif not _is_real(self.density) or not 0 < self.density <= 1:
+        elif not is_number(self.density) or not 0 < self.density <= 1:
             raise ValueError(f"density must be in (0, 1], got {self.density!r}.")
 
     def _cumulative(self, shape: tuple[int, ...]) -> np.ndarray:
@@ -590,9 +590,9 @@ def _unimodal(size: int, mode: int, ratio: Any) -> np.ndarray:
 
 
 def _size(name: str, value: Any, length: int, axis: int) -> int:
-    if isinstance(value, Integral) and not isinstance(value, bool):
+    if is_integer(value):
         size = int(value)
-    elif _is_real(value) and 0 < value < 1:
+    elif is_number(value) and 0 < value < 1:
         size = max(1, int(value * length))
     else:
         raise ValueError(
@@ -605,10 +605,6 @@ def _size(name: str, value: Any, length: int, axis: int) -> int:
             f"give 1 to {length}, or a tuple with one size an axis."
         )
     return size
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _same(a: Any, b: Any) -> bool:

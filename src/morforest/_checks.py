@@ -1,0 +1,59 @@
+"""Checks of single parameters, each with an error that names parameter, value and remedy."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any, TypeGuard
+
+import numpy as np
+
+
+def is_integer(value: Any) -> TypeGuard[int]:
+    """Say whether a value is an integer, Python's or NumPy's, and not a bool."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Say whether a value is a real number, and not a bool."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def check_integer(name: str, value: Any, low: int, *, none: bool = False) -> None:
+    """Require an integer of at least `low`, or None where that is allowed."""
+    if none and value is None:
+        return
+    if not is_integer(value) or value < low:
+        also = " or None" if none else ""
+        raise ValueError(f"{name} must be an integer of at least {low}{also}, got {value!r}.")
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Require one of a few names."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+
+
+def check_fraction(name: str, value: Any, low: float, high: float) -> None:
+    """Require a number in [low, high]."""
+    if not is_number(value) or not low <= value <= high:
+        raise ValueError(f"{name} must be a number from {low} to {high}, got {value!r}.")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Require True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+
+
+def count_or_fraction(name: str, value: Any, total: int) -> int:
+    """Turn an integer, or a fraction of `total` in (0, 1], into a count of at least one."""
+    if is_integer(value):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1 as an integer, got {value!r}.")
+        return int(value)
+    if is_number(value) and 0 < value <= 1:
+        return max(1, math.ceil(value * total))
+    raise ValueError(
+        f"{name} must be an integer of at least 1 or a float in (0, 1], got {value!r}."
+    )
