@@ -191,14 +191,15 @@ class ClassCriterion {
       std::fill_n(&lane_right_[c * bin_lanes], bin_lanes, total_[c]);
     std::fill_n(lane_left_sum_, bin_lanes, 0);
     std::fill_n(lane_right_sum_, bin_lanes, total_sum_);
+    std::fill_n(narrow_left_sum_, bin_lanes, 0u);
+    std::fill_n(narrow_right_sum_, bin_lanes, static_cast<std::uint32_t>(total_sum_));
     std::fill_n(lane_left_weight_, bin_lanes, 0u);
   }
 
   void move_bin(std::size_t b, std::uint32_t* moved) {
     if constexpr (Impurity::squares) {
-      // Squares of weights below 2^15.5 sum to less than 2^31: half the width, twice the lanes an instruction.
-      if (total_weight_ <= 46340) move_bin_of_squares<std::uint32_t>(b, moved);
-      else move_bin_of_squares<std::uint64_t>(b, moved);
+      if (narrow()) move_bin_of_squares<std::uint32_t>(b, narrow_left_sum_, narrow_right_sum_, moved);
+      else move_bin_of_squares<std::int64_t>(b, lane_left_sum_, lane_right_sum_, moved);
     } else {
       std::fill_n(moved, bin_lanes, 0u);
       for (std::size_t c = 0; c < total_.size(); ++c)
@@ -215,38 +216,57 @@ class ClassCriterion {
     }
   }
 
+  // NaN where a side is empty.
   void bin_scores(double* scores) const {
+    if constexpr (Impurity::squares) {
+      if (narrow()) {
+        // 1 / 0 times a sum of 0 is NaN, so empty sides need no test.
+        const auto one = all_lanes(1.0);
+        const auto left = load_lanes(lane_left_weight_);
+        const auto right = all_lanes(static_cast<std::uint32_t>(total_weight_)) - left;
+        store_lanes<double>(signed_to_double(narrow_left_sum_) * (one / signed_to_double(left)) +
+                                signed_to_double(narrow_right_sum_) * (one / signed_to_double(right)),
+                            scores);
+        return;
+      }
+    }
     for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
       const std::uint64_t left = lane_left_weight_[lane], right = total_weight_ - left;
       const double score = Impurity::score(lane_left_sum_[lane], left, lane_right_sum_[lane], right);
-      scores[lane] = left == 0 || right == 0 ? minus_infinity : score;
+      scores[lane] = left == 0 || right == 0 ? std::numeric_limits<double>::quiet_NaN() : score;
     }
   }
 
   std::uint64_t bin_left_weight(std::size_t lane) const { return lane_left_weight_[lane]; }
 
  private:
+  // Squares of weights below 2^15.5 sum to less than 2^31: half the width, twice the lanes an instruction.
+  bool narrow() const { return total_weight_ <= 46340; }
+
+  static LaneVector<double> signed_to_double(const LaneVector<std::uint32_t>& v) {
+    return convert_lanes<double, std::int32_t>(convert_lanes<std::int32_t, std::uint32_t>(v));
+  }
+  static LaneVector<double> signed_to_double(const std::uint32_t* v) { return signed_to_double(load_lanes(v)); }
+
   template <class Sum>
-  void move_bin_of_squares(std::size_t b, std::uint32_t* moved) {
-    LaneVector<Sum> increase = all_lanes<Sum>(0), decrease = increase;
-    LaneVector<std::uint32_t> weight = all_lanes<std::uint32_t>(0);
+  void move_bin_of_squares(std::size_t b, Sum* left_sum, Sum* right_sum, std::uint32_t* moved) {
+    auto increase = load_lanes(left_sum), decrease = load_lanes(right_sum);
+    auto weight = all_lanes<std::uint32_t>(0);
     for (std::size_t c = 0; c < total_.size(); ++c) {
       const auto w = load_lanes(&bins_[(b * total_.size() + c) * bin_lanes]);
       const auto left = load_lanes(&lane_left_[c * bin_lanes]);
       const auto right = load_lanes(&lane_right_[c * bin_lanes]) - w;
       const auto more = convert_lanes<Sum, std::uint32_t>(w);
       increase = increase + more * convert_lanes<Sum, std::uint32_t>(left + left + w);
-      decrease = decrease + more * convert_lanes<Sum, std::uint32_t>(right + right + w);
+      decrease = decrease - more * convert_lanes<Sum, std::uint32_t>(right + right + w);
       weight = weight + w;
       store_lanes<std::uint32_t>(left + w, &lane_left_[c * bin_lanes]);
       store_lanes<std::uint32_t>(right, &lane_right_[c * bin_lanes]);
     }
-    for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
-      lane_left_sum_[lane] += increase[lane];
-      lane_right_sum_[lane] -= decrease[lane];
-      lane_left_weight_[lane] += weight[lane];
-      moved[lane] = weight[lane];
-    }
+    store_lanes<Sum>(increase, left_sum);
+    store_lanes<Sum>(decrease, right_sum);
+    store_lanes<std::uint32_t>(load_lanes(lane_left_weight_) + weight, lane_left_weight_);
+    store_lanes<std::uint32_t>(weight, moved);
   }
 
   const std::uint32_t* class_of_row_;
@@ -255,6 +275,7 @@ class ClassCriterion {
   std::uint64_t epoch_ = 0;
   std::vector<std::uint32_t> present_, total_, class_, left_, right_, bins_, lane_left_, lane_right_;
   std::int64_t lane_left_sum_[bin_lanes], lane_right_sum_[bin_lanes];
+  std::uint32_t narrow_left_sum_[bin_lanes], narrow_right_sum_[bin_lanes];
   std::uint32_t lane_left_weight_[bin_lanes];
   const std::uint32_t* weight_ = nullptr;
   std::uint64_t total_weight_ = 0, left_weight_ = 0;
@@ -355,7 +376,8 @@ class SumCriterion {
     for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
       left_sum_ = lane_sum_[lane];
       left_weight_ = lane_weight_[lane];
-      scores[lane] = left_weight_ == 0 || left_weight_ == total_weight_ ? minus_infinity : score();
+      const bool empty_side = left_weight_ == 0 || left_weight_ == total_weight_;
+      scores[lane] = empty_side ? std::numeric_limits<double>::quiet_NaN() : score();
     }
   }
 

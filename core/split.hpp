@@ -248,30 +248,28 @@ class SplitSearch {
         for (std::size_t i = 0; i < size; ++i) bin_rows_[bin[i] * bin_lanes + lane] += node_->count[i];
     }
 
-    double best_score[bin_lanes];
-    std::size_t best_bin[bin_lanes];
-    std::uint64_t left_count[bin_lanes] = {}, heaviest[bin_lanes] = {};
-    std::size_t heaviest_bin[bin_lanes] = {};
+    double best_score[bin_lanes], score[bin_lanes];
+    std::uint64_t best_bin[bin_lanes] = {}, left_count[bin_lanes] = {};
+    std::uint32_t heaviest[bin_lanes] = {}, heaviest_bin[bin_lanes] = {}, bin_weight[bin_lanes];
     std::fill(best_score, best_score + bin_lanes, minus_infinity);
     criterion_->begin_bin_scan();
-    for (std::size_t b = 0; b < bin_count; ++b) {
-      double score[bin_lanes];
-      std::uint32_t bin_weight[bin_lanes];
+    for (std::uint32_t b = 0; b < bin_count; ++b) {
       criterion_->move_bin(b, bin_weight);
       criterion_->bin_scores(score);
-      for (std::size_t lane = 0; lane < used; ++lane) {
-        if (bin_weight[lane] > heaviest[lane]) {
-          heaviest[lane] = bin_weight[lane];
-          heaviest_bin[lane] = b;
-        }
-        if (limited) {
+      if (limited)
+        for (std::size_t lane = 0; lane < used; ++lane) {
           left_count[lane] += bin_rows_[b * bin_lanes + lane];
-          if (!sides_allowed(left_count[lane], criterion_->bin_left_weight(lane))) continue;
+          if (!sides_allowed(left_count[lane], criterion_->bin_left_weight(lane))) score[lane] = minus_infinity;
         }
-        if (score[lane] > best_score[lane]) {
-          best_score[lane] = score[lane];
-          best_bin[lane] = b;
-        }
+      for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
+        const bool better = score[lane] > best_score[lane];
+        best_score[lane] = better ? score[lane] : best_score[lane];
+        best_bin[lane] = better ? b : best_bin[lane];
+      }
+      for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
+        const bool heavier = bin_weight[lane] > heaviest[lane];
+        heaviest[lane] = heavier ? bin_weight[lane] : heaviest[lane];
+        heaviest_bin[lane] = heavier ? b : heaviest_bin[lane];
       }
     }
 

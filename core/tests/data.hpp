@@ -1,0 +1,94 @@
+// Random data for tests, and slow definitions to hold the core against.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "dictionary.hpp"
+
+// Not the core's generator, so that a mistake in that one cannot hide.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed * 2 + 1) {
+    for (int i = 0; i < 8; ++i) bits();
+  }
+  std::uint64_t bits() {  // xorshift64*
+    state_ ^= state_ >> 12;
+    state_ ^= state_ << 25;
+    state_ ^= state_ >> 27;
+    return state_ * 0x2545F4914F6CDD1DULL;
+  }
+  // Both ends belong to the range.
+  std::int64_t between(std::int64_t low, std::int64_t high) {
+    const std::uint64_t size = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) + 1;
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + (size == 0 ? bits() : (bits() >> 1) % size));
+  }
+  std::size_t index(std::size_t size) { return static_cast<std::size_t>(between(0, static_cast<std::int64_t>(size) - 1)); }
+  double unit() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
+  bool chance(double probability) { return unit() < probability; }
+  template <class T>
+  void shuffle(std::vector<T>& values) {
+    for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[index(i)]);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+inline std::vector<std::int64_t> random_shape(Random& random, std::size_t rank) {
+  static constexpr std::int64_t longest[] = {1, 60, 12, 6, 4};
+  std::vector<std::int64_t> shape(rank);
+  for (auto& length : shape) length = random.between(1, longest[rank]);
+  return shape;
+}
+
+// Patches of any sizes and boundaries, some of them not contiguous.
+inline void add_random_patch(Random& random, morf::Dictionary& dictionary, std::int64_t longest) {
+  std::vector<std::int64_t> low, high;
+  std::vector<morf::Boundary> boundary;
+  std::vector<bool> contiguous;
+  for (const std::int64_t length : dictionary.shape()) {
+    high.push_back(random.between(1, std::min(length, longest)));
+    low.push_back(random.between(1, high.back()));
+    boundary.push_back(static_cast<morf::Boundary>(random.index(3)));
+    contiguous.push_back(random.chance(0.8));
+  }
+  dictionary.add_patch(low, high, boundary, contiguous);
+}
+
+// The features whose sum each cell of a row holds, by definition: in a view with prefix sums along an axis those up to the
+// cell's index along it, along any other axis the index itself. The last cell is the sum of none.
+inline std::vector<std::vector<std::uint32_t>> features_of_cells(const std::vector<std::int64_t>& shape,
+                                                                 const std::vector<std::uint32_t>& views) {
+  std::int64_t features = 1;
+  for (const std::int64_t length : shape) features *= length;
+  std::vector<std::vector<std::uint32_t>> of_cell;
+  for (const std::uint32_t mask : views)
+    for (std::int64_t cell = 0; cell < features; ++cell) {
+      of_cell.emplace_back();
+      for (std::int64_t feature = 0; feature <= cell; ++feature) {
+        bool inside = true;
+        std::int64_t c = cell, f = feature;
+        for (std::size_t axis = shape.size(); axis-- > 0;) {
+          const std::int64_t at = f % shape[axis], end = c % shape[axis];
+          inside &= mask >> axis & 1u ? at <= end : at == end;
+          f /= shape[axis];
+          c /= shape[axis];
+        }
+        if (inside) of_cell.back().push_back(static_cast<std::uint32_t>(feature));
+      }
+    }
+  of_cell.emplace_back();
+  return of_cell;
+}
+
+// The weights of atom `i` on the sample's features.
+inline std::vector<double> weights_on_features(const morf::AtomList& atoms, std::size_t i,
+                                               const std::vector<std::vector<std::uint32_t>>& of_cell, std::size_t features) {
+  std::vector<double> weights(features, 0.0);
+  for (std::uint32_t t = atoms.begin[i]; t < atoms.begin[i + 1]; ++t)
+    for (const std::uint32_t feature : of_cell.at(atoms.cell[t])) weights[feature] += atoms.weight[t];
+  return weights;
+}
