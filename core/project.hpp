@@ -10,12 +10,6 @@
 
 namespace morf {
 
-#if defined(__GNUC__)
-inline void prefetch(const void* address) { __builtin_prefetch(address); }
-#else
-inline void prefetch(const void*) {}
-#endif
-
 // Sums wrap in the unsigned type; the cast back to the cell's type undoes it, because atom values fit the cell's type.
 template <class Cell>
 using SumOf = std::conditional_t<std::is_floating_point_v<Cell>, double,
@@ -62,8 +56,7 @@ class Projector final : public Projection<ValueOf<Cell>> {
 
   explicit Projector(const Table& table)
       : base_(table.buffer().row(0)), stride_(table.buffer().stride()),
-        zero_cell_(static_cast<std::uint32_t>(table.cells() - 1)),
-        prefetch_rows_(table.rows() * stride_ > (std::size_t{1} << 20) && stride_ <= 4096) {}
+        zero_cell_(static_cast<std::uint32_t>(table.cells() - 1)) {}
 
   void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first,
                   std::size_t atom_count, Value* values, std::size_t values_stride) override {
@@ -138,9 +131,6 @@ class Projector final : public Projection<ValueOf<Cell>> {
            std::size_t values_stride, KernelOf kernel_of) {
     std::size_t i = 0;
     for (; i + block <= row_count; i += block) {
-      if (prefetch_rows_)
-        for (std::size_t b = i + block; b < std::min(i + 2 * block, row_count); ++b)
-          for (std::size_t line = 0; line < stride_; line += 64) prefetch(base_ + rows[b] * stride_ + line);
       const Cell* cells[block];
       for (std::size_t b = 0; b < block; ++b) cells[b] = row(rows[i + b]);
       for (std::size_t j = 0; j < atom_count; ++j) {
@@ -157,7 +147,6 @@ class Projector final : public Projection<ValueOf<Cell>> {
   const std::byte* base_;
   std::size_t stride_;
   std::uint32_t zero_cell_;
-  bool prefetch_rows_;
   std::vector<Slots> slots_;
 };
 
