@@ -23,7 +23,7 @@ from morforest._numbers import (
     choose_target_format,
     whole_weights,
 )
-from morforest.dictionary import default_dictionary, resolve, seed_from
+from morforest.dictionary import Plan, default_dictionary, resolve, seed_from
 
 UNLIMITED = 2**64 - 1
 EMPTY_CLASSES = np.empty(0, dtype=np.uint32)
@@ -62,12 +62,26 @@ class BaseMorf(BaseEstimator):
         self : object
             The fitted estimator.
         """
+        state = self.__dict__.copy()
+        try:
+            return self._fit(X, y, sample_weight)
+        except BaseException as error:
+            # A failed fit leaves the estimator as it was. Only interrupted trees in hand are kept,
+            # for those who said with warm_start that they would add to them.
+            grown = self._forest is not state.get("_forest")
+            if not (isinstance(error, KeyboardInterrupt) and self.warm_start and grown):
+                self.__dict__ = state
+            raise
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> BaseMorf:
         self._check_parameters()
         X, shape = validation.check_samples(self, X, fitting=True)
-        target = self._read_target(y, len(X))
+        n_samples = len(X)
+        target = self._read_target(y, n_samples)
         weights = validation.check_weights(sample_weight, len(X))
         chosen = self.dictionary if self.dictionary is not None else default_dictionary(shape)
         plan = resolve(chosen, shape, self.channel_axis)
+        kept = np.arange(n_samples)
         if weights is not None and not weights.all():  # such rows are as if they were not there
             kept = np.flatnonzero(weights)
             X, target, weights = X[kept], target[kept], weights[kept]
@@ -84,7 +98,7 @@ class BaseMorf(BaseEstimator):
         more = int(self.n_estimators) - first
         if more == 0:
             warnings.warn(
-                "warm_start with the same n_estimators grows no new trees.", UserWarning, 2
+                "warm_start with the same n_estimators grows no new trees.", UserWarning, 3
             )
             return self
 
@@ -117,37 +131,26 @@ class BaseMorf(BaseEstimator):
         try:
             for tree in grow_trees(task, range(first, first + more), self.n_jobs, self.verbose):
                 trees.append(tree)
-        except KeyboardInterrupt:
-            # Trees in hand are worth keeping only to those who said they would add to them.
-            if not self.warm_start or not (trees or before):
-                raise
-            self._store(trees, plan, table, targets, target_format, before)
-            raise
-        self._store(trees, plan, table, targets, target_format, before)
+        finally:
+            if trees:
+                self._store(trees, plan, table, targets["class_count"], target_format, before)
         if self.oob_score:
-            self._score_out_of_bag(task, target)
+            self._score_out_of_bag(task, target, kept, n_samples)
         return self
 
     def _store(
         self,
         trees: list[dict[str, np.ndarray]],
-        plan: Any,
+        plan: Plan,
         table: TrainingTable,
-        targets: dict[str, Any],
+        class_count: int,
         target_format: TargetFormat | None,
         before: Forest | None,
     ) -> None:
-        if trees:
-            before = assemble(
-                trees,
-                plan.shape,
-                table.dictionary.views,
-                table.cell_format,
-                targets["class_count"],
-                target_format,
-                before,
-            )
-        self._forest = before
+        views = table.dictionary.views
+        self._forest = assemble(
+            trees, plan.shape, views, table.cell_format, class_count, target_format, before
+        )
         self.data_shape_ = plan.shape
         self.dictionary_ = plan.dictionary
 
@@ -219,12 +222,13 @@ class BaseMorf(BaseEstimator):
             )
         return size
 
-    def _score_out_of_bag(self, task: GrowthTask, target: np.ndarray) -> None:
+    def _score_out_of_bag(
+        self, task: GrowthTask, target: np.ndarray, kept: np.ndarray, n_samples: int
+    ) -> None:
         """Let each tree predict the rows that its bag left out; add up in tree order."""
         forest = self._fitted()
-        rows = len(task.table.X)
-        sums = np.zeros((rows, max(forest.class_count, 1)))
-        votes = np.zeros(rows)
+        sums = np.zeros((len(kept), max(forest.class_count, 1)))
+        votes = np.zeros(len(kept))
         for tree in range(forest.n_trees):
             count, _ = task.bagging.bag(core.tree_key(self._seed, tree))
             out = np.flatnonzero(count == 0).astype(np.uint32)
@@ -235,11 +239,13 @@ class BaseMorf(BaseEstimator):
                 f"{int((votes == 0).sum())} samples are in every tree's bag and have no "
                 "out-of-bag prediction: use more trees.",
                 UserWarning,
-                3,
+                4,
             )
-        with np.errstate(invalid="ignore", divide="ignore"):
-            means = sums / votes[:, np.newaxis]
-        self._store_out_of_bag(means, votes > 0, target)
+        # Samples without a prediction, and those of weight zero, get NaN.
+        seen = votes > 0
+        means = np.full((n_samples, sums.shape[1]), np.nan)
+        means[kept[seen]] = sums[seen] / votes[seen, np.newaxis]
+        self._store_out_of_bag(means, kept[seen], target[seen])
 
     def _predict_mean(self, X: Any) -> np.ndarray:
         forest = self._fitted()
@@ -374,9 +380,7 @@ class Classification(ClassifierMixin, BaseMorf):
         self.oob_decision_function_ = means
         score = self.oob_score if callable(self.oob_score) else accuracy_score
         predicted = self.classes_[np.argmax(means[seen], axis=1)]
-        self.oob_score_ = (
-            float(score(self.classes_[target[seen]], predicted)) if seen.any() else np.nan
-        )
+        self.oob_score_ = float(score(self.classes_[target], predicted)) if len(seen) else np.nan
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict class probabilities: the mean of the trees' leaf frequencies.
@@ -459,9 +463,8 @@ class Regression(RegressorMixin, BaseMorf):
     def _store_out_of_bag(self, means: np.ndarray, seen: np.ndarray, target: np.ndarray) -> None:
         self.oob_prediction_ = means[:, 0]
         score = self.oob_score if callable(self.oob_score) else r2_score
-        self.oob_score_ = (
-            float(score(target[seen], self.oob_prediction_[seen])) if seen.any() else np.nan
-        )
+        predicted = self.oob_prediction_[seen]
+        self.oob_score_ = float(score(target, predicted)) if len(seen) else np.nan
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the mean of the trees' leaf values.

@@ -18,8 +18,9 @@ MAX_CLASSES = 65_536
 def check_samples(estimator: Any, X: Any, *, fitting: bool) -> tuple[np.ndarray, tuple[int, ...]]:
     """Return X as C-contiguous rows in a core type, and the shape of one sample."""
     shape: tuple[int, ...] | None = None
-    if not hasattr(X, "columns") and not hasattr(X, "toarray") and np.ndim(X) > 2:
+    if not hasattr(X, "columns") and not hasattr(X, "toarray"):  # neither data frame nor sparse
         X = np.asarray(X)
+    if len(X.shape) > 2:
         shape = X.shape[1:]
         if 0 in X.shape:
             raise ValueError(
@@ -93,9 +94,10 @@ def check_targets(y: Any, n_samples: int, criterion: str) -> np.ndarray:
 def _one_column(y: Any, n_samples: int) -> np.ndarray:
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
-    if np.ndim(y) == 2 and np.shape(y)[1] > 1:
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] > 1:
         raise ValueError(
-            f"y has shape {np.shape(y)}, but several outputs at once are not supported: fit one "
+            f"y has shape {y.shape}, but several outputs at once are not supported: fit one "
             "forest an output, for example with sklearn.multioutput."
         )
     y = column_or_1d(y, warn=True)

@@ -7,11 +7,11 @@ learning curve may take nested training sets from one call, or make them one by 
 
 from __future__ import annotations
 
-import numbers
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
+
+from morforest._checks import is_integer
 
 __all__ = ["make_bars", "make_circle", "make_impulse"]
 
@@ -195,7 +195,7 @@ def _below(uniform: NDArray[np.float64], bound: int | NDArray[np.int64]) -> NDAr
 
 
 def _check_n_samples(n_samples: int) -> int:
-    if isinstance(n_samples, (bool, np.bool_)) or not isinstance(n_samples, numbers.Integral):
+    if not is_integer(n_samples):
         raise TypeError(
             f"n_samples must be a whole number of at least 1, got {n_samples!r} of type "
             f"{type(n_samples).__name__}; pass an int, such as n_samples=200."

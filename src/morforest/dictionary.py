@@ -270,7 +270,7 @@ class Patch(_Dictionary):
     Parameters
     ----------
     min_size, max_size : int, float or tuple, default=1 and None
-        Smallest and largest size along each axis: an integer, or a float in (0, 1) for a fraction
+        Smallest and largest size along each axis: an integer, or a float in (0, 1] for a fraction
         of the axis (rounded down, at least 1). One value serves all axes, a tuple names one an
         axis. ``max_size=None``, for all axes or as an entry of the tuple, is the square root of
         the axis' length, rounded down, but at least `min_size`. A channel axis (see
@@ -592,11 +592,11 @@ def _unimodal(size: int, mode: int, ratio: Any) -> np.ndarray:
 def _size(name: str, value: Any, length: int, axis: int) -> int:
     if is_integer(value):
         size = int(value)
-    elif is_number(value) and 0 < value < 1:
+    elif is_number(value) and 0 < value <= 1:
         size = max(1, int(value * length))
     else:
         raise ValueError(
-            f"{name} must be made of positive integers, or fractions of the axis in (0, 1), "
+            f"{name} must be made of positive integers, or fractions of the axis in (0, 1], "
             f"got {value!r} for axis {axis}."
         )
     if not 1 <= size <= length:

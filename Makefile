@@ -1,0 +1,116 @@
+# make help says what there is. Every target does all of its own set-up.
+
+PYTHON ?= python3
+JOBS ?= 2
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test bench clean lint types native pytest oldest
+
+BIN := .venv/bin
+# Errors only: each step says what it does in a line of its own.
+QUIET := -qq --disable-pip-version-check
+WHEEL_DIR := build/wheel
+PYTHON_DIRS := src tests examples benchmarks
+
+# What goes into the wheel: the package is built again when one of these is newer.
+SOURCES := pyproject.toml CMakeLists.txt \
+  $(wildcard core/*.hpp core/*.cpp) \
+  $(shell find src -type f -not -path '*/__pycache__/*' -not -name '.*')
+
+help: ## Show this list
+	@echo "usage: make TARGET"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: .venv/.demo ## Fit RF, SPORF and MORF to four data sets; a table, and pictures in demo_output/
+	@$(BIN)/python examples/demo.py
+
+test: lint types native pytest oldest ## Run every check
+	@echo "All checks passed."
+
+bench: .venv/.test ## Compare with other forests; MORFOREST_MNIST=FILE [BENCH="--quick"], see benchmarks/
+	@$(BIN)/python benchmarks/compare.py $(BENCH)
+
+clean: ## Remove everything that make has made
+	rm -rf .venv .venv-oldest .venv-treeple build demo_output .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- set-up ---------------------------------------------------------------------------------------
+
+.venv/.made:
+	@echo "== environment: .venv"
+	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv-oldest/.made:
+	@echo "== environment: .venv-oldest"
+	@$(PYTHON) -m venv .venv-oldest
+	@touch $@
+
+# One wheel serves every environment, so the core is compiled once.
+$(WHEEL_DIR)/.built: $(SOURCES) | .venv/.made
+	@echo "== building the package (compiles the C++ core: about a minute)"
+	@rm -rf $(WHEEL_DIR) && mkdir -p $(WHEEL_DIR)
+	@$(BIN)/python -m pip wheel $(QUIET) --no-deps --wheel-dir $(WHEEL_DIR) .
+	@touch $@
+
+# $(call install,python,[extra],other requirements): the new wheel replaces the old one although the
+# version is the same; then come the requirements.
+define install
+@$(1) -m pip install $(QUIET) --force-reinstall --no-deps $(WHEEL_DIR)/*.whl
+@$(1) -m pip install $(QUIET) "$$(echo $(WHEEL_DIR)/*.whl)$(2)" $(3)
+endef
+
+.venv/.demo: $(WHEEL_DIR)/.built
+	@echo "== installing the package and what the demo needs"
+	$(call install,$(BIN)/python,[demo])
+	@touch $@
+
+.venv/.test: $(WHEEL_DIR)/.built
+	@echo "== installing the package and what the tests need"
+	$(call install,$(BIN)/python,[test])
+	@touch $@ .venv/.demo
+
+.venv-oldest/.test: $(WHEEL_DIR)/.built | .venv-oldest/.made
+	@echo "== installing the package beside the oldest supported scikit-learn"
+	$(call install,.venv-oldest/bin/python,[test],"scikit-learn==1.7.*")
+	@touch $@
+
+# --- the parts of make test, in the order in which they run -------------------------------------
+
+lint: .venv/.test
+	@echo "== ruff"
+	@$(BIN)/ruff check $(PYTHON_DIRS)
+	@$(BIN)/ruff format --check $(PYTHON_DIRS)
+
+types: .venv/.test | lint
+	@echo "== mypy"
+	@$(BIN)/mypy src/morforest
+
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+
+# $(call native,folder,compiler flags)
+define native
+@cmake -S core/tests -B $(1) -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS="$(2)" \
+  --log-level=WARNING
+@cmake --build $(1) --parallel $(JOBS) -- --quiet
+@ctest --test-dir $(1) --output-on-failure --parallel $(JOBS) --no-tests=error
+endef
+
+native: export PATH := $(CURDIR)/$(BIN):$(PATH)
+native: .venv/.test | types
+	@echo "== native tests"
+	$(call native,build/native-debug,)
+	@echo "== native tests with AddressSanitizer and UndefinedBehaviorSanitizer"
+	$(call native,build/native-sanitize,$(SANITIZE))
+
+pytest: .venv/.test | native
+	@echo "== pytest, and the examples of the docstrings"
+	@$(BIN)/python -m pytest --numprocesses $(JOBS) --doctest-modules ./tests --pyargs morforest
+
+oldest: .venv-oldest/.test | pytest
+	@echo "== compatibility: $$(.venv-oldest/bin/python -m pip show scikit-learn | sed -n 2p)"
+	@.venv-oldest/bin/python -m pytest --numprocesses $(JOBS) \
+	  tests/test_estimator_checks.py tests/test_forest.py

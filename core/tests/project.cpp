@@ -1,0 +1,184 @@
+#include "project.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "check.hpp"
+#include "data.hpp"
+
+using namespace morf;
+
+// Atoms of one kernel each, and some that it must tell apart from them.
+enum class Kind { single, difference, corners, general, mixed, empty };
+
+static AtomList make_atoms(Random& random, Kind kind, std::size_t n, std::uint32_t cells) {
+  AtomList atoms;
+  const auto cell = [&] { return static_cast<std::uint32_t>(random.index(cells)); };
+  for (std::size_t i = 0; i < n; ++i) {
+    const Kind now = kind == Kind::mixed ? static_cast<Kind>(random.index(3)) : kind;
+    if (now == Kind::single || now == Kind::difference) atoms.add_term(cell(), 1.0);
+    if (now == Kind::difference) atoms.add_term(cell(), -1.0);
+    if (now == Kind::corners)
+      for (const double weight : {1.0, -1.0, -1.0, 1.0})
+        if (random.chance(0.9)) atoms.add_term(cell(), weight);
+    if (now == Kind::general) {
+      const std::size_t terms = random.index(7);
+      for (std::size_t t = 0; t < terms; ++t) atoms.add_term(cell(), static_cast<double>(random.between(-3, 3)));
+      if (i == 0) atoms.add_term(cell(), 2.0);
+    }
+    atoms.close_atom();
+  }
+  return atoms;
+}
+
+// Sums of cells modulo the cell's type, which is what the engine's values are wherever they fit it.
+template <class Cell>
+static ValueOf<Cell> naive(const Cell* row, const AtomList& atoms, std::size_t i) {
+  if constexpr (std::is_floating_point_v<Cell>) {
+    double sum = 0.0;
+    for (std::uint32_t t = atoms.begin[i]; t < atoms.begin[i + 1]; ++t) sum += atoms.weight[t] * row[atoms.cell[t]];
+    return sum;
+  } else {
+    std::uint64_t sum = 0;
+    for (std::uint32_t t = atoms.begin[i]; t < atoms.begin[i + 1]; ++t)
+      sum += static_cast<std::uint64_t>(static_cast<std::int64_t>(atoms.weight[t])) * static_cast<std::uint64_t>(row[atoms.cell[t]]);
+    return static_cast<Cell>(sum);
+  }
+}
+
+template <class Cell>
+static std::vector<double> random_cells(Random& random, std::size_t n) {
+  std::vector<double> x(n);
+  for (auto& value : x) {
+    if constexpr (std::is_floating_point_v<Cell>) value = random.unit() - 0.5;
+    else if constexpr (sizeof(Cell) == 8) value = static_cast<double>(random.between(-(std::int64_t{1} << 61), std::int64_t{1} << 61));
+    else value = static_cast<double>(random.between(std::numeric_limits<Cell>::min(), std::numeric_limits<Cell>::max()));
+  }
+  return x;
+}
+
+template <class Cell>
+static void check_projection(Random& random, const Table& table, const AtomList& atoms, const std::vector<std::uint32_t>& rows,
+                             int kind) {
+  Projector<Cell> project(table);
+  using Value = ValueOf<Cell>;
+  const std::size_t first = random.index(atoms.size()), count = random.index(atoms.size() - first) + 1;
+  const std::size_t stride = rows.size() + random.index(4);
+  const Value untouched = static_cast<Value>(77);
+  std::vector<Value> values(count * stride + 1, untouched);
+  project(rows.data(), rows.size(), atoms, first, count, values.data(), stride);
+  for (std::size_t j = 0; j < count; ++j)
+    for (std::size_t i = 0; i < stride; ++i) {
+      const Value expected =
+          i < rows.size() ? naive(reinterpret_cast<const Cell*>(table.buffer().row(rows[i])), atoms, first + j) : untouched;
+      CHECK_EQUAL(values[j * stride + i], expected, "kind", kind, "rows", rows.size(), "row", i, "atom", j);
+    }
+  CHECK_EQUAL(values.back(), untouched);
+}
+
+TEST(every_kernel_sums_cells) {
+  Random random(1);
+  for (const CellType type : {CellType::u8, CellType::u16, CellType::i16, CellType::i32, CellType::i64, CellType::f64})
+    with_cell_type(type, [&](auto zero) {
+      using Cell = decltype(zero);
+      Dictionary dictionary({4, 5}, std::is_floating_point_v<Cell>);
+      dictionary.add_axis();
+      dictionary.add_patch({1, 1}, {4, 5}, {Boundary::wrap, Boundary::zero}, {true, true});
+      const std::size_t n = 50;
+      const auto x = random_cells<Cell>(random, n * 20);
+      const Table table(x.data(), n, dictionary, type, Quantiser(0, 0x1.0p61));
+      for (int kind = 0; kind <= static_cast<int>(Kind::empty); ++kind)
+        for (std::size_t row_count = 0; row_count <= 26; ++row_count) {
+          std::vector<std::uint32_t> rows(row_count);
+          for (auto& row : rows) row = static_cast<std::uint32_t>(random.index(n));
+          const AtomList atoms =
+              make_atoms(random, static_cast<Kind>(kind), 1 + random.index(9), static_cast<std::uint32_t>(table.cells()));
+          check_projection<Cell>(random, table, atoms, rows, kind);
+        }
+    });
+}
+
+TEST(rows_of_large_tables_are_prefetched_within_bounds) {
+  Random random(2);
+  Dictionary dictionary({3}, false);
+  dictionary.add_axis();
+  const std::size_t n = 20000;  // more than a megabyte
+  std::vector<std::uint8_t> x(n * 3);
+  for (auto& value : x) value = static_cast<std::uint8_t>(random.bits());
+  const Table table(x.data(), n, dictionary, CellType::u8, Quantiser(0, 0x1.0p61));
+  for (std::size_t row_count : {7, 8, 9, 16, 23, 1000}) {
+    std::vector<std::uint32_t> rows(row_count);
+    for (auto& row : rows) row = static_cast<std::uint32_t>(random.chance(0.1) ? n - 1 : random.index(n));
+    check_projection<std::uint8_t>(random, table, make_atoms(random, Kind::mixed, 5, 4), rows, 0);
+  }
+}
+
+TEST(sampled_atoms_sum_features) {
+  Random random(3);
+  const std::uint64_t certain = ~std::uint64_t{0};
+  for (int round = 0; round < 60; ++round) {
+    const auto shape = random_shape(random, 1 + random.index(4));
+    for (const CellType type : {CellType::u8, CellType::u16, CellType::i16, CellType::i32, CellType::i64, CellType::f64})
+      with_cell_type(type, [&](auto zero) {
+        using Cell = decltype(zero);
+        Dictionary dictionary(shape, std::is_floating_point_v<Cell>);
+        dictionary.add_axis();
+        add_random_patch(random, dictionary, 4);
+        add_random_patch(random, dictionary, 4);
+        if (std::is_signed_v<Cell>) dictionary.add_sparse({certain});
+        std::vector<std::uint64_t> cumulative;
+        for (std::uint64_t c = 1; c < dictionary.components().size(); ++c) cumulative.push_back(certain / 5 * c);
+        cumulative.push_back(certain);
+        dictionary.set_cumulative(cumulative);
+
+        AtomList atoms;
+        Sampler sampler(dictionary);
+        Stream stream(round);
+        for (int i = 0; i < 30; ++i) sampler.draw(stream, atoms);
+        const auto p = static_cast<std::size_t>(dictionary.features());
+        const auto of_cell = features_of_cells(shape, dictionary.views());
+        std::vector<std::vector<double>> weights;
+        double mass = 1.0;
+        for (std::size_t i = 0; i < atoms.size(); ++i) {
+          weights.push_back(weights_on_features(atoms, i, of_cell, p));
+          double sum = 0.0;
+          for (const double weight : weights.back()) sum += std::abs(weight);
+          mass = std::max(mass, sum);
+        }
+        double largest = 1e6;  // the greatest values whose sums fit
+        if constexpr (std::is_integral_v<Cell>)
+          largest = std::floor(std::min(static_cast<double>(std::numeric_limits<Cell>::max()), 0x1.0p52) / mass);
+        const std::size_t n = 11;
+        std::vector<double> x(n * p);
+        for (auto& value : x)
+          value = static_cast<double>(random.between(std::is_signed_v<Cell> ? -static_cast<std::int64_t>(largest) : 0,
+                                                     static_cast<std::int64_t>(largest)));
+        const Table table(x.data(), n, dictionary, type, Quantiser(0, 0x1.0p61));
+        std::vector<std::uint32_t> rows(n);
+        for (std::uint32_t i = 0; i < n; ++i) rows[i] = i;
+        std::vector<ValueOf<Cell>> values(n * atoms.size());
+        Projector<Cell> project(table);
+        project(rows.data(), n, atoms, 0, atoms.size(), values.data(), n);
+        for (std::size_t j = 0; j < atoms.size(); ++j)
+          for (std::size_t i = 0; i < n; ++i) {
+            double sum = 0.0;  // of integers below 2^53: exact
+            for (std::size_t f = 0; f < p; ++f) sum += weights[j][f] * x[i * p + f];
+            CHECK_EQUAL(static_cast<double>(values[j * n + i]), sum, "shape", shape, "bytes", sizeof(Cell), "atom", j);
+          }
+      });
+  }
+}
+
+TEST(slots_hold_two_cells_of_each_sign) {
+  Slots slots;
+  const std::uint32_t cell[] = {5, 6, 7, 8, 9};
+  const double corners[] = {-1.0, 1.0, 1.0, -1.0, 1.0}, other[] = {1.0, 2.0};
+  CHECK(to_slots(cell, corners, 0, 99, slots));
+  CHECK(slots.plus[0] == 99 && slots.plus[1] == 99 && slots.minus[0] == 99 && slots.minus[1] == 99);
+  CHECK(to_slots(cell, corners, 4, 99, slots));
+  CHECK(slots.plus[0] == 6 && slots.plus[1] == 7 && slots.minus[0] == 5 && slots.minus[1] == 8);
+  CHECK(!to_slots(cell, corners, 5, 99, slots), "three of one sign");
+  CHECK(!to_slots(cell, other, 2, 99, slots), "another weight");
+  CHECK(to_slots(cell, other, 1, 99, slots));
+  CHECK(slots.plus[0] == 5 && slots.plus[1] == 99);
+}
