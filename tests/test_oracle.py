@@ -124,6 +124,8 @@ class OracleForest:
         self.X = problem.X[kept]
         self.given_weights = np.ones(len(self.X)) if weights is None else weights[kept]
         self.whole = bool((self.given_weights == np.rint(self.given_weights)).all())
+        total = int(self.given_weights.sum()) if self.whole else len(self.X)
+        self.n_draws = self.parameters.get("max_samples", total)
         self._set_target(problem.y[kept], model)
         self.dictionary = as_oracle(problem.dictionary, problem.shape)
         self.trees = [self._grow(tree) for tree in range(self.n_trees)]
@@ -135,9 +137,9 @@ class OracleForest:
             self.target = np.searchsorted(self.labels, y)
             self.n_classes = len(self.labels)
             return
-        total = int(self.given_weights.sum()) if self.whole else len(y)
-        if not self.whole and not self.parameters["bootstrap"]:
-            total = 2**31
+        total = self.n_draws
+        if not self.parameters["bootstrap"]:
+            total = int(self.given_weights.sum()) if self.whole else 2**31
         found = choose_target_format(y, total, self.parameters["criterion"] != "poisson")
         self.bits, self.centre = found.bits, found.centre
         self.target = oracle.fixed_point(y - self.centre, self.bits)
@@ -160,11 +162,11 @@ class OracleForest:
         weights = self.given_weights
         counts = weights.astype(np.int64) if self.whole else np.ones(len(weights), dtype=np.int64)
         if self.parameters["bootstrap"]:
-            n_draws = int(counts.sum())
             if not self.whole:
                 weights = np.maximum(np.rint(weights * (2.0**52 / weights.sum())), 1)
             order = self.canonical_order()
-            counts = weights = oracle.bag_counts(key, weights.astype(np.int64), order, n_draws)
+            counts = oracle.bag_counts(key, weights.astype(np.int64), order, self.n_draws)
+            weights = counts
         if "class_weight" in self.parameters:
             factors = [self.parameters["class_weight"].get(label, 1.0) for label in self.labels]
             weights = weights * np.array(factors)[self.target]
@@ -398,6 +400,9 @@ def problems(draw, criteria, rows=FEW_ROWS):
     weights = whole_or_fractional_weights(rng, kind, n_rows)
     if criterion == "poisson" and weights is not None:
         weights[y > 0] += 1
+    if parameters["bootstrap"] and draw(SELDOM):
+        n_kept = n_rows if weights is None else np.count_nonzero(weights)
+        parameters["max_samples"] = int(rng.integers(1, n_kept + 1))
     X = draw(samples(rng, shape, n_rows))
     return Problem(X, y, draw(dictionaries(rng, shape)), parameters, weights)
 
@@ -498,6 +503,46 @@ def test_each_limit_bites_and_equals_the_oracle(criterion, limit):
     free = assert_same_trees(clear_problem(PATCH, criterion))
     limited = assert_same_trees(clear_problem(PATCH, criterion, **limit))
     assert 1 < len(limited.trees[0]) < len(free.trees[0])
+
+
+@pytest.mark.parametrize(
+    ("criterion", "seed"),
+    [("gini", 14), ("gini", 29), ("squared_error", 19), ("squared_error", 20), ("poisson", 0)],
+)
+def test_near_ties_are_decided_by_the_same_rounding(criterion, seed):
+    # Seeds for which two splits of nearly the same worth differ in the last bit, so that a score
+    # written in another way (S / w for S * (1 / w)) chooses the other one.
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 3, (40, 12)), rng.integers(0, 3, 40)
+    parameters = {
+        "criterion": criterion,
+        "splitter": "exact",
+        "max_features": 6,
+        "n_estimators": 4,
+        "bootstrap": False,
+        "random_state": seed,
+    }
+    target = y if criterion in CLASSIFICATION else y.astype(float)
+    assert_same_trees(Problem(X, target, Axis(), parameters))
+
+
+def test_equal_gains_are_split_in_the_order_of_nodes():
+    # The first feature halves the samples; each half gains as much by the second.
+    X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    parameters = {
+        "criterion": "squared_error",
+        "splitter": "exact",
+        "max_features": 2,
+        "n_estimators": 3,
+        "bootstrap": False,
+        "random_state": 0,
+        "max_leaf_nodes": 3,
+    }
+    problem = Problem(X, np.array([0.0, 1.0, 10.0, 11.0]), Axis(), parameters)
+    forest = assert_same_trees(problem)
+    for root, left, right, *_ in forest.trees:
+        assert (root.left, left.left, right.left) == (1, 3, -1)
+        assert left.best.gain == right.best.gain
 
 
 # --- drawing again ---------------------------------------------------------------------------

@@ -64,13 +64,38 @@ bool equal(const A& a, const B& b) {
   else return a == b;
 }
 
+struct Place {
+  const char* file;
+  int line;
+  const char* text;
+};
+
+// Out of line, as is all that runs for failures only: thousands of checks would fill the compiler's day.
+[[gnu::noinline, gnu::cold]] inline void report(const Place& place, const std::string& what, const std::string& notes) {
+  const char* slash = std::strrchr(place.file, '/');
+  std::printf("    %s:%d: %s%s%s%s\n", slash ? slash + 1 : place.file, place.line, place.text, what.c_str(),
+              notes.empty() ? "" : "  --", notes.c_str());
+  if (++failures >= 10) throw GiveUp{};
+}
+
 template <class... Notes>
-void fail(const char* file, int line, const std::string& what, const Notes&... notes) {
-  const char* slash = std::strrchr(file, '/');
+[[gnu::noinline, gnu::cold]] void fail(const Place& place, const Notes&... notes) {
   std::string text;
   ((text += " " + show(notes)), ...);
-  std::printf("    %s:%d: %s%s%s\n", slash ? slash + 1 : file, line, what.c_str(), text.empty() ? "" : "  --", text.c_str());
-  if (++failures >= 10) throw GiveUp{};
+  report(place, "", text);
+}
+
+template <class A, class B, class... Notes>
+[[gnu::noinline, gnu::cold]] void fail_equal(const Place& place, const A& a, const B& b, const Notes&... notes) {
+  std::string text;
+  ((text += " " + show(notes)), ...);
+  report(place, " are " + show(a) + " and " + show(b), text);
+}
+
+template <class A, class B, class... Notes>
+inline void check_equal(const Place& place, const A& a, const B& b, const Notes&... notes) {
+  ++checks;
+  if (!equal(a, b)) fail_equal(place, a, b, notes...);
 }
 
 // Runs the tests whose names are among the arguments; all without arguments.
@@ -107,33 +132,26 @@ inline int run(int argc, char** argv) {
   static const check::Register register_##name(#name, name);   \
   static void name()
 
-#define CHECK(condition, ...)                                                                   \
-  do {                                                                                          \
-    ++check::checks;                                                                            \
-    if (!(condition)) check::fail(__FILE__, __LINE__, #condition __VA_OPT__(, ) __VA_ARGS__);   \
+#define CHECK(condition, ...)                                                                       \
+  do {                                                                                              \
+    ++check::checks;                                                                                \
+    if (!(condition)) check::fail({__FILE__, __LINE__, #condition} __VA_OPT__(, ) __VA_ARGS__);     \
   } while (false)
 
-#define CHECK_EQUAL(left, right, ...)                                                                               \
-  do {                                                                                                              \
-    ++check::checks;                                                                                                \
-    const auto& check_left = left;                                                                                  \
-    const auto& check_right = right;                                                                                \
-    if (!check::equal(check_left, check_right))                                                                     \
-      check::fail(__FILE__, __LINE__,                                                                               \
-                  #left " is " + check::show(check_left) + ", " #right " is " + check::show(check_right)            \
-                  __VA_OPT__(, ) __VA_ARGS__);                                                                      \
-  } while (false)
+#define CHECK_EQUAL(left, right, ...) \
+  check::check_equal({__FILE__, __LINE__, #left ", " #right}, left, right __VA_OPT__(, ) __VA_ARGS__)
 
-#define CHECK_THROWS(Exception, expression, ...)                                                                    \
-  do {                                                                                                              \
-    ++check::checks;                                                                                                \
-    bool check_thrown = false;                                                                                      \
-    try {                                                                                                           \
-      static_cast<void>(expression);                                                                                \
-    } catch (const Exception&) {                                                                                    \
-      check_thrown = true;                                                                                          \
-    }                                                                                                               \
-    if (!check_thrown) check::fail(__FILE__, __LINE__, #expression " did not throw " #Exception __VA_OPT__(, ) __VA_ARGS__); \
+#define CHECK_THROWS(Exception, expression, ...)                                                                 \
+  do {                                                                                                           \
+    bool check_thrown = false;                                                                                   \
+    try {                                                                                                        \
+      static_cast<void>(expression);                                                                             \
+    } catch (const Exception&) {                                                                                 \
+      check_thrown = true;                                                                                       \
+    }                                                                                                            \
+    ++check::checks;                                                                                             \
+    if (!check_thrown)                                                                                           \
+      check::fail({__FILE__, __LINE__, #expression " did not throw " #Exception} __VA_OPT__(, ) __VA_ARGS__);    \
   } while (false)
 
 int main(int argc, char** argv) { return check::run(argc, argv); }

@@ -207,7 +207,7 @@ class SparseOblique(_Dictionary):
 
     Parameters
     ----------
-    rate : float, default=3.0
+    rate : float, default=2.0
         The number of nonzero weights is Poisson distributed with this rate, conditioned on being
         at least one and at most the number of features.
     density : float or None, default=None
@@ -223,7 +223,7 @@ class SparseOblique(_Dictionary):
     [-1.0, 1.0]
     """
 
-    def __init__(self, rate: float = 3.0, density: float | None = None):
+    def __init__(self, rate: float = 2.0, density: float | None = None):
         self.rate = rate
         self.density = density
 
