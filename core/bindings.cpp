@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "bytes.hpp"
 #include "dictionary.hpp"
 #include "forest.hpp"
 #include "grow.hpp"
@@ -48,7 +49,8 @@ Enum parse(const std::string& name, const std::vector<std::pair<const char*, Enu
 
 CellType parse_cell_type(const std::string& name) {
   return parse<CellType>(name, {{"uint8", CellType::u8}, {"uint16", CellType::u16}, {"int16", CellType::i16},
-                                {"int32", CellType::i32}, {"int64", CellType::i64}, {"float64", CellType::f64}});
+                                {"int32", CellType::i32}, {"int64", CellType::i64}, {"float64", CellType::f64},
+                                {"bytes", CellType::bytes}});
 }
 
 // Calls `use` with a typed pointer to the samples.
@@ -195,6 +197,7 @@ NB_MODULE(MORFOREST_MODULE, m) {
       .def_prop_ro("views", [](const Dictionary& self) { return to_numpy(std::vector<std::uint32_t>(self.views())); },
                    nb::rv_policy::automatic)
       .def_prop_ro("cells", &Dictionary::cells)
+      .def_prop_ro("narrow_patches", &suits_byte_patches, "Whether a table of type bytes serves this dictionary.")
       .def(
           "sample",
           [](const Dictionary& self, std::uint64_t key, std::size_t n, bool one_node) {
@@ -217,6 +220,8 @@ NB_MODULE(MORFOREST_MODULE, m) {
             require_features(x, dictionary.features());
             if (x.shape(0) >= (std::size_t{1} << 31)) throw std::invalid_argument("more than 2^31 rows");
             const CellType type = parse_cell_type(cell_type);
+            if (type == CellType::bytes && !suits_byte_patches(dictionary))
+              throw std::invalid_argument("tables of bytes need a dictionary of narrow patches");
             nb::gil_scoped_release release;
             with_samples(x, [&](const auto* data) { new (self) Table(data, x.shape(0), dictionary, type, Quantiser(shift, limit)); });
           },
@@ -251,7 +256,7 @@ NB_MODULE(MORFOREST_MODULE, m) {
         const std::size_t rows = table.rows();
         if (count.size() != rows || weight.size() != rows || (classification ? classes.size() : values.size()) != rows)
           throw std::invalid_argument("targets, counts and weights need one entry a row");
-        if (dictionary.cells() != table.cells()) throw std::invalid_argument("the table was made for another dictionary");
+        if (!table.suits(dictionary)) throw std::invalid_argument("the table was made for another dictionary");
         std::uint64_t total_count = 0, total_weight = 0;
         for (std::size_t i = 0; i < rows; ++i) {
           if (count.data()[i] == 0) continue;

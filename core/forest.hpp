@@ -72,15 +72,17 @@ class Forest {
 
   // Adds one tree's posterior for the given rows of a training table to out[table row][outputs()].
   void add_tree(std::size_t tree, const Table& table, const std::uint32_t* rows, std::size_t row_count, double* out) const {
+    if (table.type() == CellType::bytes) {
+      add_tree_to_bytes(tree, table, rows, row_count, out);
+      return;
+    }
     with_cell_type(table.type(), [&](auto cell) {
       using Cell = decltype(cell);
-      std::int32_t leaf[block_rows];
       const Cell* cells[block_rows];
       for (std::size_t first = 0; first < row_count; first += block_rows) {
         const std::size_t size = std::min(block_rows, row_count - first);
         for (std::size_t i = 0; i < size; ++i) cells[i] = reinterpret_cast<const Cell*>(table.buffer().row(rows[first + i]));
-        find_leaves<Cell>(cells, size, tree, 0, leaf);
-        for (std::size_t i = 0; i < size; ++i) add_leaf(leaf[i], out + rows[first + i] * outputs());
+        add_block(tree, cells, rows + first, size, out);
       }
     });
   }
@@ -185,6 +187,29 @@ class Forest {
                                static_cast<std::uint16_t>(n.minus1), static_cast<std::uint16_t>(n.plus1)});
   }
 
+  // Tables of bytes have no prefix sums; make them a block at a time. Their patches sum to less than 2^16.
+  void add_tree_to_bytes(std::size_t tree, const Table& table, const std::uint32_t* rows, std::size_t row_count,
+                         double* out) const {
+    const RowBuffer buffer(block_rows, layout_.cells() * sizeof(std::uint16_t));
+    const std::uint16_t* cells[block_rows];
+    for (std::size_t first = 0; first < row_count; first += block_rows) {
+      const std::size_t size = std::min(block_rows, row_count - first);
+      for (std::size_t i = 0; i < size; ++i) {
+        auto* row = reinterpret_cast<std::uint16_t*>(buffer.row(i));
+        fill_row(reinterpret_cast<const std::uint8_t*>(table.buffer().row(rows[first + i])), layout_, Quantiser(0, 255.0), row);
+        cells[i] = row;
+      }
+      add_block(tree, cells, rows + first, size, out);
+    }
+  }
+
+  template <class Cell>
+  void add_block(std::size_t tree, const Cell* const* cells, const std::uint32_t* rows, std::size_t size, double* out) const {
+    std::int32_t leaf[block_rows];
+    find_leaves<Cell>(cells, size, tree, 0, leaf);
+    for (std::size_t i = 0; i < size; ++i) add_leaf(leaf[i], out + rows[i] * outputs());
+  }
+
   void add_leaf(std::int32_t node, double* out) const {
     const std::size_t payload = static_cast<std::size_t>(-1 - static_cast<std::int64_t>(arrays_.next[node]));
     if (arrays_.class_count == 0) {
@@ -201,7 +226,7 @@ class Forest {
 
   template <class In, class Use>
   void each_block(const In* x, std::size_t rows, CellType type, const Quantiser& quantiser, int extra_bits, Use use) const {
-    if (real_ != (type == CellType::f64)) throw std::invalid_argument("cell type does not fit the forest");
+    if (real_ != (type == CellType::f64) || type == CellType::bytes) throw std::invalid_argument("cell type does not fit the forest");
     with_cell_type(type, [&](auto cell) {
       using Cell = decltype(cell);
       const RowBuffer buffer(std::min(block_rows, rows), layout_.cells() * sizeof(Cell));

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "bytes.hpp"
 #include "criterion.hpp"
 #include "dictionary.hpp"
 #include "project.hpp"
@@ -195,7 +196,10 @@ class Grower {
     for (int round = 0; !found.split.found() && (round < max_rounds || sampler_.enumerable()); ++round) {
       atoms_.clear();
       for (std::size_t j = 0; j < rule_.candidates; ++j) sampler_.draw(stream, atoms_);
-      if (atoms_.size() == 0) break;
+      if (atoms_.size() == 0) {
+        if (sampler_.enumerable()) break;  // every atom was seen
+        continue;                          // a mixture may draw another part next time
+      }
       search_candidates(node, thresholds, found.split);
     }
     if (!found.split.found()) return false;
@@ -339,6 +343,12 @@ Tree grow_tree(Projection<Value>& projection, const Dictionary& dictionary, cons
 
 inline Tree grow_tree(const Table& table, const Dictionary& dictionary, const Targets& targets, const Bag& bag,
                       const GrowthRule& rule, std::uint64_t root_key, const Poll& poll) {
+#if MORFOREST_BYTE_PATCHES
+  if (table.type() == CellType::bytes) {
+    BytePatchProjector projection(table, dictionary);
+    return grow_tree<std::int32_t>(projection, dictionary, targets, bag, rule, root_key, poll);
+  }
+#endif
   return with_cell_type(table.type(), [&](auto cell) {
     Projector<decltype(cell)> projection(table);
     return grow_tree<ValueOf<decltype(cell)>>(projection, dictionary, targets, bag, rule, root_key, poll);

@@ -24,7 +24,7 @@ inline std::uint64_t derive(std::uint64_t key, Purpose purpose) {
   return derive(key, static_cast<std::uint64_t>(purpose));
 }
 
-inline std::uint64_t tree_key(std::uint64_t seed, std::uint64_t tree) { return derive(mix(seed + golden), tree); }
+inline std::uint64_t tree_key(std::uint64_t seed, std::uint64_t tree) { return derive(mix(seed), tree); }
 
 inline std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
 #if defined(__SIZEOF_INT128__)

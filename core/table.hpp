@@ -25,7 +25,8 @@
 
 namespace morf {
 
-enum class CellType : std::uint8_t { u8, u16, i16, i32, i64, f64 };
+// `bytes` is raw 8-bit values for the patches of bytes.hpp, which are summed without prefix sums.
+enum class CellType : std::uint8_t { u8, u16, i16, i32, i64, f64, bytes };
 
 // The type an atom's value has after summing cells: wide enough for the sum of two of them.
 template <class Cell>
@@ -36,7 +37,8 @@ using ValueOf = std::conditional_t<std::is_floating_point_v<Cell>, double,
 template <class Use>
 decltype(auto) with_cell_type(CellType type, Use use) {
   switch (type) {
-    case CellType::u8: return use(std::uint8_t{});
+    case CellType::u8:
+    case CellType::bytes: return use(std::uint8_t{});
     case CellType::u16: return use(std::uint16_t{});
     case CellType::i16: return use(std::int16_t{});
     case CellType::i32: return use(std::int32_t{});
@@ -166,8 +168,9 @@ class Table {
  public:
   template <class In>
   Table(const In* x, std::size_t rows, const Dictionary& dictionary, CellType type, const Quantiser& quantiser)
-      : type_(type), rows_(rows), layout_(dictionary),
-        buffer_(rows, layout_.cells() * with_cell_type(type, [](auto cell) { return sizeof(cell); })), hash_(rows) {
+      : type_(type), rows_(rows),
+        layout_(dictionary.shape(), type == CellType::bytes ? std::vector<std::uint32_t>{0} : dictionary.views()),
+        buffer_(rows, row_bytes()), hash_(rows) {
     if (type == CellType::f64 && !dictionary.direct())
       throw std::invalid_argument("float64 tables have no prefix sums: the dictionary must be direct");
     with_cell_type(type, [&](auto cell) {
@@ -177,6 +180,11 @@ class Table {
     });
   }
 
+  // Whether a dictionary's atoms may be applied to this table.
+  bool suits(const Dictionary& dictionary) const {
+    return layout_.shape == dictionary.shape() && (type_ == CellType::bytes || layout_.views == dictionary.views());
+  }
+
   CellType type() const { return type_; }
   std::size_t rows() const { return rows_; }
   std::size_t cells() const { return layout_.cells(); }
@@ -184,6 +192,12 @@ class Table {
   const std::vector<std::uint64_t>& hash() const { return hash_; }
 
  private:
+  std::size_t row_bytes() const {
+    const std::size_t cells = layout_.cells() * with_cell_type(type_, [](auto cell) { return sizeof(cell); });
+    // Sums of bytes read eight at a time, in up to three rows below a patch's first, and mask what they do not need.
+    return type_ == CellType::bytes ? cells + 8 + 3 * static_cast<std::size_t>(layout_.shape.back()) : cells;
+  }
+
   CellType type_;
   std::size_t rows_;
   RowLayout layout_;

@@ -39,7 +39,7 @@ def derive(key: int, index: int) -> int:
 
 
 def tree_key(seed: int, tree: int) -> int:
-    return derive(mix((seed + GOLDEN) & MASK), tree)
+    return derive(mix(seed), tree)
 
 
 class Stream:
@@ -244,15 +244,11 @@ def sample(dictionary: Dictionary, n_atoms: int, key: int) -> np.ndarray:
 
 
 def fixed_point(values: np.ndarray, bits: int) -> np.ndarray:
-    """round_half_even(value * 2^bits) as int64."""
+    """round_half_even(value * 2^bits) as int64; values are float64, unless integers stay whole."""
     values = np.asarray(values)
-    if values.dtype.kind == "f":
-        return np.rint(np.ldexp(values.astype(np.float64), bits)).astype(np.int64)
-    if bits == 0:
+    if values.dtype.kind != "f" and bits == 0:
         return values.astype(np.int64)
-    # Integers beyond 2^53 do not pass through a float unharmed; round() halves to even.
-    rounded = [round(Fraction(value) * Fraction(2) ** bits) for value in values.ravel().tolist()]
-    return np.array(rounded, dtype=np.int64).reshape(values.shape)
+    return np.rint(np.ldexp(values.astype(np.float64), bits)).astype(np.int64)
 
 
 def project(cells: np.ndarray, atom: np.ndarray) -> np.ndarray:

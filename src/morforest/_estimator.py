@@ -23,7 +23,7 @@ from morforest._numbers import (
     choose_target_format,
     whole_weights,
 )
-from morforest.dictionary import Plan, default_dictionary, resolve, seed_from
+from morforest.dictionary import default_dictionary, resolve, seed_from
 
 UNLIMITED = 2**64 - 1
 EMPTY_CLASSES = np.empty(0, dtype=np.uint32)
@@ -116,6 +116,11 @@ class BaseMorf(BaseEstimator):
         table = TrainingTable(X, plan, cell_format, cells)
         tree_weight = WEIGHT_LIMIT if fractional is not None and not draws else draws or total
         targets, target_format = self._encode_target(target, tree_weight)
+        gain_exponent = 0
+        if target_format is not None:
+            gain_exponent = target_format.gain_exponent(self.criterion)
+            decrease = np.ldexp(rule["min_impurity_decrease"], -gain_exponent)
+            rule["min_impurity_decrease"] = float(decrease)
         bagging = make_bagging(
             table.core.hash,
             target,
@@ -133,26 +138,21 @@ class BaseMorf(BaseEstimator):
                 trees.append(tree)
         finally:
             if trees:
-                self._store(trees, plan, table, targets["class_count"], target_format, before)
+                self._forest = assemble(
+                    trees,
+                    plan.shape,
+                    table.dictionary.views,
+                    cell_format,
+                    targets["class_count"],
+                    target_format,
+                    gain_exponent,
+                    before,
+                )
+                self.data_shape_ = plan.shape
+                self.dictionary_ = plan.dictionary
         if self.oob_score:
             self._score_out_of_bag(task, target, kept, n_samples)
         return self
-
-    def _store(
-        self,
-        trees: list[dict[str, np.ndarray]],
-        plan: Plan,
-        table: TrainingTable,
-        class_count: int,
-        target_format: TargetFormat | None,
-        before: Forest | None,
-    ) -> None:
-        views = table.dictionary.views
-        self._forest = assemble(
-            trees, plan.shape, views, table.cell_format, class_count, target_format, before
-        )
-        self.data_shape_ = plan.shape
-        self.dictionary_ = plan.dictionary
 
     def _earlier_forest(self, shape: tuple[int, ...]) -> Forest | None:
         before = self._forest
@@ -453,7 +453,7 @@ class Regression(RegressorMixin, BaseMorf):
             "classes": EMPTY_CLASSES,
             "class_count": 0,
             "values": chosen.encode(target),
-            "bits": chosen.bits,
+            "bits": chosen.bits + chosen.scale,
         }
         return targets, chosen
 

@@ -12,7 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from morforest._kernel import core
-from morforest._numbers import CellFormat, Cells, fixed_weights
+from morforest._numbers import CellFormat, Cells, fits_bytes, fixed_weights
 from morforest._validation import class_factors
 from morforest.dictionary import Plan
 
@@ -34,8 +34,11 @@ class TrainingTable:
 
     def _build(self) -> None:
         self.dictionary = self.plan.build(direct=self.cell_format.real)
+        cell_type = self.cells.cell_type
+        if self.dictionary.narrow_patches and fits_bytes(self.X, self.cell_format):
+            cell_type = "bytes"  # the same forest from half the memory
         self.core = core.Table(
-            self.X, self.dictionary, self.cells.cell_type, self.cells.shift, self.cells.limit
+            self.X, self.dictionary, cell_type, self.cells.shift, self.cells.limit
         )
 
     def __getstate__(self) -> dict[str, Any]:

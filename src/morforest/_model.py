@@ -45,6 +45,7 @@ class Forest:
     views: np.ndarray  # bit masks of the axes along which each view holds prefix sums
     cell_format: CellFormat
     class_count: int
+    gain_exponent: int  # gains are stored divided by two to this power
     tree_begin: np.ndarray
     next: np.ndarray
     threshold: np.ndarray
@@ -192,6 +193,11 @@ class Forest:
             value = value / 2
         return np.where(self.is_split(), np.ldexp(value, -self.cell_format.shift), np.nan)
 
+    def gains(self) -> np.ndarray:
+        """Return each split's decrease in impurity, times its share of the tree's weight."""
+        gains: np.ndarray = np.ldexp(self.gain.astype(np.float64), self.gain_exponent)
+        return gains
+
     def atoms(self, chunk: int = 1024) -> sp.csr_matrix:
         """Return the atom of each node over the sample's features; empty for leaves."""
         features = math.prod(self.shape)
@@ -306,6 +312,7 @@ def assemble(
     cell_format: CellFormat,
     class_count: int,
     target_format: TargetFormat | None,
+    gain_exponent: int = 0,
     before: Forest | None = None,
 ) -> Forest:
     """Put grown trees behind one another, after those of an earlier forest."""
@@ -316,6 +323,7 @@ def assemble(
         begin = before.tree_begin.tolist()
         for name in columns:
             columns[name].append(getattr(before, name))
+        columns["gain"][0] = np.ldexp(before.gain, before.gain_exponent - gain_exponent)
         payloads = len(before.distribution_size if class_count else before.leaf_value)
     for tree in trees:
         for name, values in tree.items():
@@ -334,6 +342,7 @@ def assemble(
         views=views,
         cell_format=cell_format,
         class_count=class_count,
+        gain_exponent=gain_exponent,
         tree_begin=np.asarray(begin, dtype=np.int64),
         **arrays,
     )

@@ -64,6 +64,11 @@ def choose_format(X: np.ndarray, bounds: Bounds) -> tuple[CellFormat, Cells]:
     return found, _cells(found, low, high, 0)
 
 
+def fits_bytes(X: np.ndarray, chosen: CellFormat) -> bool:
+    """Say whether training values are integers from 0 to 255."""
+    return chosen.integers and X.min() >= 0 and bool(X.max() <= 255)
+
+
 def cells_for(X: np.ndarray, trained: CellFormat) -> Cells:
     """Choose the cells of a batch to predict; its values may be anything finite."""
     low, high = float(X.min()), float(X.max())
@@ -147,10 +152,19 @@ def _smallest_spread(X: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class TargetFormat:
-    """How regression targets became integers: round((y - centre) * 2^bits)."""
+    """How regression targets became integers: round((y - centre) * 2^bits).
+
+    `scale` is the exponent of the largest |y - centre|. The core measures gains as if that were
+    about one, because the square of a large or small unit may leave the range of floats.
+    """
 
     centre: float
     bits: int
+    scale: int
+
+    def gain_exponent(self, criterion: str) -> int:
+        """Return the power of two by which gains differ from the user's units."""
+        return 2 * self.scale if criterion == "squared_error" else self.scale
 
     def encode(self, y: np.ndarray) -> np.ndarray:
         """Make the core's integers."""
@@ -167,9 +181,10 @@ def choose_target_format(y: np.ndarray, total_weight: int, centred: bool) -> Tar
     centre = low / 2 + high / 2 if centred else 0.0
     largest = max(abs(low - centre), abs(high - centre))
     if largest == 0:
-        return TargetFormat(centre, 0)
-    bits = 61 - math.frexp(largest)[1] - int(total_weight).bit_length()
-    return TargetFormat(centre, min(bits, 1000))
+        return TargetFormat(centre, 0, 0)
+    scale = math.frexp(largest)[1]
+    bits = 61 - scale - int(total_weight).bit_length()
+    return TargetFormat(centre, min(bits, 1000), scale)
 
 
 def whole_weights(weights: np.ndarray) -> np.ndarray | None:

@@ -1,0 +1,59 @@
+"""Sums over bytes and prefix sums are two ways to the same values, so to the same forest."""
+
+import numpy as np
+import pytest
+
+from morforest import MorfClassifier, Patch, _grow
+from morforest.dictionary import resolve
+
+CASES = {
+    "image": ((9, 11), Patch((1, 1), (4, 8))),
+    "image, inside": ((9, 11), Patch((2, 2), (3, 8), boundary="inside")),
+    "one row": ((1, 30), Patch((1, 2), (1, 8))),
+    "series": ((30,), Patch(2, 8)),
+    "stack of images": ((3, 8, 9), Patch((1, 2, 2), (1, 2, 5))),
+    "full height": ((4, 12), Patch((4, 3), (4, 3), boundary="inside")),
+    "single rows of an image": ((6, 10), Patch((1, 2), (1, 6))),
+}
+
+
+def forest_of(X, y, dictionary):
+    clf = MorfClassifier(
+        dictionary, n_estimators=8, max_features=12, random_state=3, oob_score=True
+    )
+    with pytest.warns(UserWarning, match="out-of-bag"):
+        return clf.fit(X, y)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bytes_and_prefix_sums_grow_the_same_forest(case, monkeypatch):
+    shape, dictionary = CASES[case]
+    if not resolve(dictionary, shape).build(direct=False).narrow_patches:
+        pytest.skip("this processor has no kernel for bytes")
+    random = np.random.default_rng(0)
+    X = random.integers(0, 256, size=(300, *shape)).astype(np.uint8)
+    X[random.random(X.shape) < 0.5] = 0
+    y = random.integers(0, 4, size=300)
+    fast = forest_of(X, y, dictionary)
+    monkeypatch.setattr(_grow, "fits_bytes", lambda X, chosen: False)
+    plain = forest_of(X, y, dictionary)
+    for name in ("next", "threshold", "weight", "gain", "term_cell", "term_weight"):
+        np.testing.assert_array_equal(
+            getattr(fast._forest, name), getattr(plain._forest, name), err_msg=name
+        )
+    np.testing.assert_array_equal(fast.oob_decision_function_, plain.oob_decision_function_)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dictionary"),
+    [
+        ((9, 11), Patch((1, 1), (5, 8))),
+        ((9, 11), Patch((1, 1), (2, 9))),
+        ((9, 11), Patch(1, 3, boundary="wrap")),
+        ((9, 11), Patch(1, 3, contiguous=(False, True))),
+        ((3, 9, 11), Patch(1, 2)),
+    ],
+    ids=["high", "wide", "wrap", "not contiguous", "deep"],
+)
+def test_only_narrow_patches_are_summed_over_bytes(shape, dictionary):
+    assert not resolve(dictionary, shape).build(direct=False).narrow_patches
