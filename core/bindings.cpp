@@ -229,6 +229,29 @@ NB_MODULE(MORFOREST_MODULE, m) {
       .def_prop_ro("hash", [](const Table& self) { return to_numpy(std::vector<std::uint64_t>(self.hash())); },
                    nb::rv_policy::automatic);
 
+  m.def(
+      "hash_rows",
+      [](const Samples& x) {
+        // Of the values, whatever their type and the order of the rows.
+        const Dictionary dictionary = [&] {
+          Dictionary d({static_cast<std::int64_t>(x.shape(1))}, true);
+          d.add_axis();
+          return d;
+        }();
+        const RowLayout layout(dictionary);
+        std::vector<std::uint64_t> hash(x.shape(0));
+        {
+          nb::gil_scoped_release release;
+          std::vector<double> row(layout.cells());
+          with_samples(x, [&](const auto* data) {
+            for (std::size_t i = 0; i < hash.size(); ++i)
+              hash[i] = fill_row(data + i * x.shape(1), layout, Quantiser(0, 0.0), row.data());
+          });
+        }
+        return to_numpy(std::move(hash));
+      },
+      "x"_a, "A hash of each row's values.");
+
   nb::class_<StopFlag>(m, "StopFlag").def(nb::init<>()).def("set", [](StopFlag& self) { self.set = true; });
 
   m.def(

@@ -274,9 +274,9 @@ class ClassCriterion {
   std::vector<std::uint64_t> seen_;
   std::uint64_t epoch_ = 0;
   std::vector<std::uint32_t> present_, total_, class_, left_, right_, bins_, lane_left_, lane_right_;
-  std::int64_t lane_left_sum_[bin_lanes], lane_right_sum_[bin_lanes];
-  std::uint32_t narrow_left_sum_[bin_lanes], narrow_right_sum_[bin_lanes];
-  std::uint32_t lane_left_weight_[bin_lanes];
+  std::int64_t lane_left_sum_[bin_lanes] = {}, lane_right_sum_[bin_lanes] = {};
+  std::uint32_t narrow_left_sum_[bin_lanes] = {}, narrow_right_sum_[bin_lanes] = {};
+  std::uint32_t lane_left_weight_[bin_lanes] = {};
   const std::uint32_t* weight_ = nullptr;
   std::uint64_t total_weight_ = 0, left_weight_ = 0;
   std::int64_t total_sum_ = 0, left_sum_ = 0, right_sum_ = 0;
@@ -389,8 +389,8 @@ class SumCriterion {
   const std::uint32_t* weight_ = nullptr;
   std::vector<std::int64_t> weighted_, bin_sum_;
   std::vector<std::uint32_t> bin_weight_;
-  std::int64_t lane_sum_[bin_lanes];
-  std::uint32_t lane_weight_[bin_lanes];
+  std::int64_t lane_sum_[bin_lanes] = {};
+  std::uint32_t lane_weight_[bin_lanes] = {};
   bool pure_ = false;
   std::uint64_t total_weight_ = 0, left_weight_ = 0;
   std::int64_t total_sum_ = 0, left_sum_ = 0;

@@ -18,6 +18,8 @@
 
 namespace morf {
 
+inline constexpr std::size_t max_rank = 32;  // a view is a mask of axes
+
 // A cell of weight +1 or -1.
 struct Corner {
   std::uint32_t cell;
@@ -77,8 +79,10 @@ class Dictionary {
  public:
   Dictionary(std::vector<std::int64_t> shape, bool direct) : shape_(std::move(shape)), direct_(direct) {
     features_ = 1;
+    if (shape_.size() > max_rank) throw std::invalid_argument("more than 32 axes");
     for (const std::int64_t length : shape_) {
       if (length < 1) throw std::invalid_argument("every axis needs at least one element");
+      if (length > (std::int64_t{1} << 29)) throw std::invalid_argument("more than 2^29 features");
       features_ *= length;
       if (features_ > (std::int64_t{1} << 29)) throw std::invalid_argument("more than 2^29 features");
     }
@@ -126,7 +130,7 @@ class Dictionary {
 
   // Probabilities of components 0..c as 64-bit fractions; needed when there is more than one component.
   void set_cumulative(std::vector<std::uint64_t> cumulative) {
-    if (cumulative.size() != components_.size() || cumulative.back() != ~std::uint64_t{0})
+    if (cumulative.empty() || cumulative.size() != components_.size() || cumulative.back() != ~std::uint64_t{0})
       throw std::invalid_argument("cumulative probabilities do not fit the components");
     cumulative_ = std::move(cumulative);
   }

@@ -72,6 +72,8 @@ class Forest {
 
   // Adds one tree's posterior for the given rows of a training table to out[table row][outputs()].
   void add_tree(std::size_t tree, const Table& table, const std::uint32_t* rows, std::size_t row_count, double* out) const {
+    if (real_ != (table.type() == CellType::f64) || !table.suits(layout_))
+      throw std::invalid_argument("the table does not fit the forest");
     if (table.type() == CellType::bytes) {
       add_tree_to_bytes(tree, table, rows, row_count, out);
       return;
@@ -89,6 +91,7 @@ class Forest {
 
  private:
   static constexpr std::size_t block_rows = 256;  // their cells stay in the second-level cache while all trees pass
+  static constexpr std::int64_t threshold_limit = std::int64_t{1} << 62;  // sums of two values below 2^61
   static constexpr std::size_t in_flight = 8;     // walks whose cache misses overlap
 
   // A split whose atom fits Slots, in 16 or 24 bytes. Leaves point to themselves and send everything left, so that walks
@@ -121,19 +124,20 @@ class Forest {
         terms += a.term_count[node];
         if (a.next[node] >= 0) {
           // Children come after their parent, so walks end.
-          require(a.next[node] > node - begin && a.next[node] + 1 < end - begin, "child index");
+          require(a.next[node] > node - begin && std::int64_t{a.next[node]} + 1 < end - begin, "child index");
         } else {
           const std::uint64_t payload = static_cast<std::uint64_t>(-1 - static_cast<std::int64_t>(a.next[node]));
           require(payload < (a.class_count > 0 ? a.class_count + a.distribution_size.size() : a.leaf_value.size()),
                   "leaf payload");
         }
         if (real_) require(std::isfinite(a.real_threshold[node]), "threshold");
-        else require(std::abs(a.threshold[node]) < (std::int64_t{1} << 62) + (std::int64_t{1} << 61), "threshold");
+        else require(a.threshold[node] > -threshold_limit && a.threshold[node] < threshold_limit, "threshold");
       }
     }
     require(terms == a.term_cell.size(), "terms do not fit the nodes");
     for (std::size_t t = 0; t < a.term_cell.size(); ++t)
-      require(a.term_cell[t] < layout_.cells() && std::abs(a.term_weight[t]) < 0x1.0p62, "term");
+      require(a.term_cell[t] < layout_.cells() && std::isfinite(a.term_weight[t]) && std::abs(a.term_weight[t]) < 0x1.0p62 &&
+                  (real_ || a.term_weight[t] == std::floor(a.term_weight[t])), "term");
     for (const std::uint32_t size : a.distribution_size) {
       require(size > 0, "empty distribution");
       entries += size;

@@ -195,7 +195,11 @@ class Grower {
     Stream stream(open.key), thresholds(derive(open.key, Purpose::threshold));
     for (int round = 0; !found.split.found() && (round < max_rounds || sampler_.enumerable()); ++round) {
       atoms_.clear();
-      for (std::size_t j = 0; j < rule_.candidates; ++j) sampler_.draw(stream, atoms_);
+      for (std::size_t j = 0; j < rule_.candidates; ++j) {
+        const std::size_t drawn = atoms_.size();
+        sampler_.draw(stream, atoms_);
+        if (atoms_.size() == drawn && sampler_.enumerable()) break;  // none left
+      }
       if (atoms_.size() == 0) {
         if (sampler_.enumerable()) break;  // every atom was seen
         continue;                          // a mixture may draw another part next time
@@ -249,7 +253,8 @@ class Grower {
       tree_.threshold[node.index] = static_cast<std::int64_t>(found.split.below) + found.split.above;
     } else {
       const double middle = found.split.below / 2 + found.split.above / 2;
-      tree_.real_threshold[node.index] = middle < found.split.above ? middle : found.split.below;
+      const bool between = middle >= found.split.below && middle < found.split.above;
+      tree_.real_threshold[node.index] = between ? middle : found.split.below;
     }
     tree_.gain[node.index] = static_cast<float>(found.gain);
     term_begin_[node.index] = tree_.term_cell.size();
@@ -282,9 +287,14 @@ class Grower {
       } else {
         payload = class_count_ + tree_.distribution_size.size();
         tree_.distribution_size.push_back(static_cast<std::uint32_t>(classes.size()));
-        tree_.distribution_class.insert(tree_.distribution_class.end(), classes.begin(), classes.end());
-        const auto& weights = criterion_.class_weights();
-        tree_.distribution_weight.insert(tree_.distribution_weight.end(), weights.begin(), weights.end());
+        // In the order of the classes: that of the rows must not show.
+        std::vector<std::pair<std::uint32_t, std::uint32_t>> entries;
+        for (std::size_t c = 0; c < classes.size(); ++c) entries.emplace_back(classes[c], criterion_.class_weights()[c]);
+        std::sort(entries.begin(), entries.end());
+        for (const auto& [label, weight] : entries) {
+          tree_.distribution_class.push_back(label);
+          tree_.distribution_weight.push_back(weight);
+        }
       }
     } else {
       payload = tree_.leaf_value.size();

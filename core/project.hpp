@@ -115,7 +115,7 @@ class Projector final : public Projection<ValueOf<Cell>> {
     bool difference = false, corners = false;
     for (std::size_t j = 0; j < atom_count; ++j) {
       const std::uint32_t begin = atoms.begin[first + j], end = atoms.begin[first + j + 1];
-      if (!to_slots(&atoms.cell[begin], &atoms.weight[begin], end - begin, zero_cell_, slots_[j])) return Pattern::general;
+      if (!to_slots(atoms.cell.data() + begin, atoms.weight.data() + begin, end - begin, zero_cell_, slots_[j])) return Pattern::general;
       difference |= slots_[j].minus[0] != zero_cell_;
       corners |= slots_[j].plus[1] != zero_cell_ || slots_[j].minus[1] != zero_cell_;
     }

@@ -69,16 +69,11 @@ class SplitSearch {
     find_ranges(values, stride, candidates);
     if (splitter_ == Splitter::random) {
       for (std::size_t j = 0; j < candidates; ++j) search_random(values + j * stride, first + j, ranges_[j], thresholds);
+    } else if (use_bins()) {
+      if constexpr (Criterion::has_bins) search_bins(values, stride, first, candidates);
     } else if (node.size <= small_node && std::is_integral_v<Value>) {
       search_small(values, stride, first, candidates);
     } else {
-      if constexpr (Criterion::has_bins) {
-        if (splitter_ == Splitter::histogram && node.size > small_node &&
-            bin_count * criterion.bin_width() <= 16 * node.size) {
-          search_bins(values, stride, first, candidates);
-          return;
-        }
-      }
       for (std::size_t j = 0; j < candidates; ++j)
         if (ranges_[j].min != ranges_[j].max) search_sorted(values + j * stride, first + j, ranges_[j]);
     }
@@ -92,6 +87,13 @@ class SplitSearch {
     Value value;
     std::uint32_t position;
   };
+
+  // Decided by counts and not by rows, so that a row of count two is the same as the row twice.
+  bool use_bins() const {
+    if constexpr (!Criterion::has_bins) return false;
+    else return splitter_ == Splitter::histogram && node_->total_count > small_node &&
+                bin_count * criterion_->bin_width() <= 16 * node_->total_count;
+  }
 
   void find_ranges(const Value* values, std::size_t stride, std::size_t candidates) {
     ranges_.resize(candidates);
@@ -290,6 +292,14 @@ class SplitSearch {
     }
   }
 
+  // Integers are subtracted before they become doubles, which do not hold them all.
+  static double distance(Value from, Value to) {
+    if constexpr (std::is_integral_v<Value>)
+      return static_cast<double>(static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from));
+    else
+      return to - from;
+  }
+
   // Equal bins between the range's ends. Returns whether each bin holds one value.
   bool fill_bins(const Value* values, Range range, std::uint8_t* bin) const {
     const std::size_t size = node_->size;
@@ -302,14 +312,11 @@ class SplitSearch {
       }
       return distinct <= bin_count;
     } else {
-      const double low = static_cast<double>(range.min);
-      const double factor = bin_count / (static_cast<double>(range.max) - low);
-      if (!(factor < std::numeric_limits<double>::max())) {  // a range near the smallest double
-        std::fill(bin, bin + size, std::uint8_t{0});
-        return false;
-      }
+      const double span = distance(range.min, range.max), factor = bin_count / span;
+      const bool tiny = !(factor < std::numeric_limits<double>::max());  // a range near the smallest double
       for (std::size_t i = 0; i < size; ++i) {
-        const auto b = static_cast<std::int32_t>((static_cast<double>(values[i]) - low) * factor);
+        const double d = distance(range.min, values[i]);
+        const auto b = static_cast<std::int32_t>(tiny ? d / span * bin_count : d * factor);
         bin[i] = static_cast<std::uint8_t>(std::min(b, static_cast<std::int32_t>(bin_count) - 1));
       }
       return false;

@@ -112,6 +112,7 @@ struct RowLayout {
 
   RowLayout(std::vector<std::int64_t> sample_shape, std::vector<std::uint32_t> view_masks)
       : shape(std::move(sample_shape)), views(std::move(view_masks)) {
+    if (shape.size() > max_rank) throw std::invalid_argument("more than 32 axes");
     for (const std::int64_t length : shape) {
       if (length < 1 || length > (std::int64_t{1} << 29)) throw std::invalid_argument("impossible sample shape");
       features *= length;
@@ -180,10 +181,11 @@ class Table {
     });
   }
 
-  // Whether a dictionary's atoms may be applied to this table.
-  bool suits(const Dictionary& dictionary) const {
-    return layout_.shape == dictionary.shape() && (type_ == CellType::bytes || layout_.views == dictionary.views());
+  // Whether atoms over such rows may be applied to this table.
+  bool suits(const RowLayout& layout) const {
+    return layout_.shape == layout.shape && (type_ == CellType::bytes || layout_.views == layout.views);
   }
+  bool suits(const Dictionary& dictionary) const { return suits(RowLayout(dictionary)); }
 
   CellType type() const { return type_; }
   std::size_t rows() const { return rows_; }

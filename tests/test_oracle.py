@@ -170,11 +170,12 @@ class OracleForest:
                 weights = np.maximum(np.rint(weights * (2.0**52 / weights.sum())), 1)
             order = self.canonical_order()
             counts = oracle.bag_counts(key, weights.astype(np.int64), order, self.n_draws)
-            weights = counts
+        drawn_by_weight = self.whole or self.parameters["bootstrap"]
+        unit = np.ones(len(counts)) if drawn_by_weight else self.given_weights
         if "class_weight" in self.parameters:
             factors = [self.parameters["class_weight"].get(label, 1.0) for label in self.labels]
-            weights = weights * np.array(factors)[self.target]
-        return counts, fixed_weights(weights.astype(np.float64)).astype(np.int64)
+            unit = unit * np.array(factors)[self.target]
+        return counts, fixed_weights(unit, counts.astype(np.uint32)).astype(np.int64)
 
     def _grow(self, tree):
         key = oracle.tree_key(self.seed, tree)
@@ -620,7 +621,7 @@ def test_predictions_of_new_samples_equal_the_oracle(dictionary, criterion):
 @given(st.lists(st.floats(1e-9, 1e9), min_size=1, max_size=30))
 def test_fixed_weights_keep_proportions_and_sum_below_the_limit(weights):
     weights = np.array(weights)
-    fixed = fixed_weights(weights).astype(np.int64)
+    fixed = fixed_weights(weights, np.ones(len(weights), np.uint32)).astype(np.int64)
     assert (fixed > 0).all()
     assert fixed.sum() < 2**31
     scale = fixed.sum() / weights.sum()

@@ -25,7 +25,9 @@ class Random {
     const std::uint64_t size = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) + 1;
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + (size == 0 ? bits() : (bits() >> 1) % size));
   }
-  std::size_t index(std::size_t size) { return static_cast<std::size_t>(between(0, static_cast<std::int64_t>(size) - 1)); }
+  std::size_t index(std::size_t size) {
+    return static_cast<std::size_t>(between(0, static_cast<std::int64_t>(size) - 1));
+  }
   double unit() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
   bool chance(double probability) { return unit() < probability; }
   template <class T>
@@ -58,8 +60,8 @@ inline void add_random_patch(Random& random, morf::Dictionary& dictionary, std::
   dictionary.add_patch(low, high, boundary, contiguous);
 }
 
-// The features whose sum each cell of a row holds, by definition: in a view with prefix sums along an axis those up to the
-// cell's index along it, along any other axis the index itself. The last cell is the sum of none.
+// The features whose sum each cell of a row holds, by definition: in a view with prefix sums along an axis those up to
+// the cell's index along it, along any other axis the index itself. The last cell is the sum of none.
 inline std::vector<std::vector<std::uint32_t>> features_of_cells(const std::vector<std::int64_t>& shape,
                                                                  const std::vector<std::uint32_t>& views) {
   std::int64_t features = 1;
@@ -86,7 +88,8 @@ inline std::vector<std::vector<std::uint32_t>> features_of_cells(const std::vect
 
 // The weights of atom `i` on the sample's features.
 inline std::vector<double> weights_on_features(const morf::AtomList& atoms, std::size_t i,
-                                               const std::vector<std::vector<std::uint32_t>>& of_cell, std::size_t features) {
+                                               const std::vector<std::vector<std::uint32_t>>& of_cell,
+                                               std::size_t features) {
   std::vector<double> weights(features, 0.0);
   for (std::uint32_t t = atoms.begin[i]; t < atoms.begin[i + 1]; ++t)
     for (const std::uint32_t feature : of_cell.at(atoms.cell[t])) weights[feature] += atoms.weight[t];

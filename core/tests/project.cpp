@@ -18,9 +18,12 @@ static AtomList make_atoms(Random& random, Kind kind, std::size_t n, std::uint32
     const Kind now = kind == Kind::mixed ? static_cast<Kind>(random.index(3)) : kind;
     if (now == Kind::single || now == Kind::difference) atoms.add_term(cell(), 1.0);
     if (now == Kind::difference) atoms.add_term(cell(), -1.0);
-    if (now == Kind::corners)
-      for (const double weight : {1.0, -1.0, -1.0, 1.0})
+    if (now == Kind::corners) {
+      std::vector<double> weights{1.0, 1.0, -1.0, -1.0};
+      random.shuffle(weights);
+      for (const double weight : weights)
         if (random.chance(0.9)) atoms.add_term(cell(), weight);
+    }
     if (now == Kind::general) {
       const std::size_t terms = random.index(7);
       for (std::size_t t = 0; t < terms; ++t) atoms.add_term(cell(), static_cast<double>(random.between(-3, 3)));
@@ -41,7 +44,8 @@ static ValueOf<Cell> naive(const Cell* row, const AtomList& atoms, std::size_t i
   } else {
     std::uint64_t sum = 0;
     for (std::uint32_t t = atoms.begin[i]; t < atoms.begin[i + 1]; ++t)
-      sum += static_cast<std::uint64_t>(static_cast<std::int64_t>(atoms.weight[t])) * static_cast<std::uint64_t>(row[atoms.cell[t]]);
+      sum += static_cast<std::uint64_t>(static_cast<std::int64_t>(atoms.weight[t])) *
+             static_cast<std::uint64_t>(row[atoms.cell[t]]);
     return static_cast<Cell>(sum);
   }
 }
@@ -51,15 +55,17 @@ static std::vector<double> random_cells(Random& random, std::size_t n) {
   std::vector<double> x(n);
   for (auto& value : x) {
     if constexpr (std::is_floating_point_v<Cell>) value = random.unit() - 0.5;
-    else if constexpr (sizeof(Cell) == 8) value = static_cast<double>(random.between(-(std::int64_t{1} << 61), std::int64_t{1} << 61));
-    else value = static_cast<double>(random.between(std::numeric_limits<Cell>::min(), std::numeric_limits<Cell>::max()));
+    else if constexpr (sizeof(Cell) == 8)
+      value = static_cast<double>(random.between(-(std::int64_t{1} << 61), std::int64_t{1} << 61));
+    else
+      value = static_cast<double>(random.between(std::numeric_limits<Cell>::min(), std::numeric_limits<Cell>::max()));
   }
   return x;
 }
 
 template <class Cell>
-static void check_projection(Random& random, const Table& table, const AtomList& atoms, const std::vector<std::uint32_t>& rows,
-                             int kind) {
+static void check_projection(Random& random, const Table& table, const AtomList& atoms,
+                             const std::vector<std::uint32_t>& rows, int kind) {
   Projector<Cell> project(table);
   using Value = ValueOf<Cell>;
   const std::size_t first = random.index(atoms.size()), count = random.index(atoms.size() - first) + 1;
@@ -69,8 +75,9 @@ static void check_projection(Random& random, const Table& table, const AtomList&
   project(rows.data(), rows.size(), atoms, first, count, values.data(), stride);
   for (std::size_t j = 0; j < count; ++j)
     for (std::size_t i = 0; i < stride; ++i) {
-      const Value expected =
-          i < rows.size() ? naive(reinterpret_cast<const Cell*>(table.buffer().row(rows[i])), atoms, first + j) : untouched;
+      const Value expected = i < rows.size()
+                                 ? naive(reinterpret_cast<const Cell*>(table.buffer().row(rows[i])), atoms, first + j)
+                                 : untouched;
       CHECK_EQUAL(values[j * stride + i], expected, "kind", kind, "rows", rows.size(), "row", i, "atom", j);
     }
   CHECK_EQUAL(values.back(), untouched);
@@ -91,8 +98,8 @@ TEST(every_kernel_sums_cells) {
         for (std::size_t row_count = 0; row_count <= 26; ++row_count) {
           std::vector<std::uint32_t> rows(row_count);
           for (auto& row : rows) row = static_cast<std::uint32_t>(random.index(n));
-          const AtomList atoms =
-              make_atoms(random, static_cast<Kind>(kind), 1 + random.index(9), static_cast<std::uint32_t>(table.cells()));
+          const AtomList atoms = make_atoms(random, static_cast<Kind>(kind), 1 + random.index(9),
+                                            static_cast<std::uint32_t>(table.cells()));
           check_projection<Cell>(random, table, atoms, rows, kind);
         }
     });
@@ -118,7 +125,8 @@ TEST(sampled_atoms_sum_features) {
   const std::uint64_t certain = ~std::uint64_t{0};
   for (int round = 0; round < 60; ++round) {
     const auto shape = random_shape(random, 1 + random.index(4));
-    for (const CellType type : {CellType::u8, CellType::u16, CellType::i16, CellType::i32, CellType::i64, CellType::f64})
+    for (const CellType type :
+         {CellType::u8, CellType::u16, CellType::i16, CellType::i32, CellType::i64, CellType::f64})
       with_cell_type(type, [&](auto zero) {
         using Cell = decltype(zero);
         Dictionary dictionary(shape, std::is_floating_point_v<Cell>);

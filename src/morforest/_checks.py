@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any, TypeGuard
 
 import numpy as np
+from sklearn.utils import check_random_state as to_random_state
 
 
 def is_integer(value: Any) -> TypeGuard[int]:
@@ -57,3 +58,24 @@ def count_or_fraction(name: str, value: Any, total: int) -> int:
     raise ValueError(
         f"{name} must be an integer of at least 1 or a float in (0, 1], got {value!r}."
     )
+
+
+def check_jobs(n_jobs: Any) -> None:
+    """Require None or a non-zero integer."""
+    if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
+        raise ValueError(
+            "n_jobs must be None, a positive integer, or a negative one to count back from the "
+            f"number of processors (-1 for all), got {n_jobs!r}."
+        )
+
+
+def check_random_state(name: str, value: Any) -> np.random.RandomState:
+    """Require a seed, a RandomState or None, and return a RandomState."""
+    try:
+        state: np.random.RandomState = to_random_state(value)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} must be None, an integer from 0 to 2**32 - 1 or a numpy.random.RandomState, "
+            f"got {value!r}."
+        ) from None
+    return state

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,6 +29,11 @@ from morforest.dictionary import default_dictionary, resolve, seed_from
 UNLIMITED = 2**64 - 1
 EMPTY_CLASSES = np.empty(0, dtype=np.uint32)
 EMPTY_VALUES = np.empty(0, dtype=np.int64)
+
+
+def _limit(value: int | None) -> int:
+    """Return a limit as the core takes it; no tree reaches 2^32 of anything."""
+    return UNLIMITED if value is None else min(int(value), 2**32)
 
 
 class BaseMorf(BaseEstimator):
@@ -79,8 +85,9 @@ class BaseMorf(BaseEstimator):
         n_samples = len(X)
         target = self._read_target(y, n_samples)
         weights = validation.check_weights(sample_weight, len(X))
-        chosen = self.dictionary if self.dictionary is not None else default_dictionary(shape)
+        chosen = default_dictionary(shape) if self.dictionary is None else self.dictionary
         plan = resolve(chosen, shape, self.channel_axis)
+        plan = replace(plan, dictionary=clone(plan.dictionary))  # later changes must not reach it
         kept = np.arange(n_samples)
         if weights is not None and not weights.all():  # such rows are as if they were not there
             kept = np.flatnonzero(weights)
@@ -179,6 +186,15 @@ class BaseMorf(BaseEstimator):
         check.check_fraction("min_weight_fraction_leaf", self.min_weight_fraction_leaf, 0.0, 0.5)
         check.check_fraction("min_impurity_decrease", self.min_impurity_decrease, 0.0, np.inf)
         check.check_integer("max_leaf_nodes", self.max_leaf_nodes, 2, none=True)
+        if check.is_integer(self.min_samples_split) and self.min_samples_split < 2:
+            raise ValueError(
+                "min_samples_split must be an integer of at least 2 or a float in (0, 1], got "
+                f"{self.min_samples_split!r}."
+            )
+        check.check_jobs(self.n_jobs)
+        check.check_random_state("random_state", self.random_state)
+        if not isinstance(self.verbose, bool):
+            check.check_integer("verbose", self.verbose, 0)
         check.check_flag("bootstrap", self.bootstrap)
         check.check_flag("warm_start", self.warm_start)
         if not callable(self.oob_score):
@@ -196,18 +212,18 @@ class BaseMorf(BaseEstimator):
             "criterion": self._criteria[self.criterion],
             "splitter": self.splitter,
             "candidates": validation.candidate_count(self.max_features, features),
-            "max_depth": UNLIMITED if self.max_depth is None else int(self.max_depth),
-            "min_samples_split": max(
-                2, check.count_or_fraction("min_samples_split", self.min_samples_split, samples)
+            "max_depth": _limit(self.max_depth),
+            "min_samples_split": _limit(
+                max(
+                    2, check.count_or_fraction("min_samples_split", self.min_samples_split, samples)
+                )
             ),
-            "min_samples_leaf": check.count_or_fraction(
-                "min_samples_leaf", self.min_samples_leaf, samples
+            "min_samples_leaf": _limit(
+                check.count_or_fraction("min_samples_leaf", self.min_samples_leaf, samples)
             ),
             "min_weight_fraction_leaf": float(self.min_weight_fraction_leaf),
             "min_impurity_decrease": float(self.min_impurity_decrease),
-            "max_leaf_nodes": UNLIMITED
-            if self.max_leaf_nodes is None
-            else int(self.max_leaf_nodes),
+            "max_leaf_nodes": _limit(self.max_leaf_nodes),
         }
 
     def _bag_size(self, total: int) -> int:

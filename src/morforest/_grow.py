@@ -16,7 +16,9 @@ from morforest._numbers import CellFormat, Cells, fits_bytes, fixed_weights
 from morforest._validation import class_factors
 from morforest.dictionary import Plan
 
-CHUNKS_PER_JOB = 16  # enough for a smooth progress bar and even loads, few enough to cost nothing
+# Few enough tasks to cost nothing, small enough ones for a smooth progress bar and even loads.
+CHUNKS_PER_JOB = 16
+TREES_PER_CHUNK = 8
 
 
 class TrainingTable:
@@ -74,18 +76,15 @@ class Bagging:
             count = core.draw_bag(tree_key, self.draws, self.order, self.cumulative)
         if self.extra is None and self.class_weight is None:
             return count, count
-        weight = count.astype(np.float64)
-        if self.extra is not None:
-            weight *= self.extra
+        unit = np.ones(len(count)) if self.extra is None else self.extra
         if self.class_weight is not None:
             factors = self.class_weight
             if isinstance(factors, str):
-                factors = class_factors(factors, self.classes, self.codes, weight)
-            weight *= factors[self.codes]
-            if not weight.any():  # only classes of weight zero were drawn
-                weight = count.astype(np.float64)
-        count = np.where(weight > 0, count, 0).astype(np.uint32)
-        return count, fixed_weights(weight)
+                factors = class_factors(factors, self.classes, self.codes, unit * count)
+            if factors[self.codes][count > 0].any():  # else only classes of weight zero were drawn
+                unit = unit * factors[self.codes]
+        count = np.where(unit > 0, count, 0).astype(np.uint32)
+        return count, fixed_weights(unit, count)
 
 
 def make_bagging(
@@ -170,7 +169,7 @@ def grow_trees(task: GrowthTask, trees: range, n_jobs: int | None, verbose: int)
                 yield task.grow(tree, stop.flag)
                 progress.advance(1)
         else:
-            size = max(1, len(trees) // (jobs * CHUNKS_PER_JOB))
+            size = max(1, min(len(trees) // (jobs * CHUNKS_PER_JOB), TREES_PER_CHUNK))
             chunks = [trees[i : i + size] for i in range(0, len(trees), size)]
             run = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
             for chunk in run(delayed(_grow_chunk)(task, chunk, stop) for chunk in chunks):

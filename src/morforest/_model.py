@@ -13,6 +13,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from morforest._kernel import core
 from morforest._numbers import CellFormat, TargetFormat, cells_for
+from morforest._validation import MAX_CLASSES
 
 ROWS_PER_JOB = 256  # below this a call is not worth a thread
 
@@ -68,18 +69,32 @@ class Forest:
 
     def _build_core(self) -> Any:
         arrays = {name: self._wide(name) for name in CORE_TYPES}
+        weight, gain = self._wide("weight", np.uint32), self._wide("gain", np.float32)
+        if not len(weight) == len(gain) == len(self.next) or not np.isfinite(gain).all():
+            raise ValueError("damaged forest: weights or gains do not fit the nodes")
+        if not 0 <= self.class_count <= MAX_CLASSES:
+            raise ValueError(f"damaged forest: {self.class_count} classes")
         real = self.cell_format.real
-        none = np.empty(0)
         return core.Forest(
             shape=list(self.shape),
-            threshold=none.astype(np.int64) if real else self.threshold.astype(np.int64),
-            real_threshold=self.threshold.astype(np.float64) if real else none,
+            threshold=np.empty(0, np.int64) if real else self._wide("threshold", np.int64),
+            real_threshold=self._wide("threshold", np.float64) if real else np.empty(0),
             class_count=self.class_count,
             **arrays,
         )
 
-    def _wide(self, name: str) -> np.ndarray:
-        return np.ascontiguousarray(getattr(self, name), dtype=CORE_TYPES[name])
+    def _wide(self, name: str, dtype: Any = None) -> np.ndarray:
+        """Convert to a type of the core, refusing values that it does not hold."""
+        dtype = np.dtype(CORE_TYPES[name] if dtype is None else dtype)
+        values = np.asarray(getattr(self, name))
+        if values.dtype.kind not in "iuf" or values.ndim != 1:
+            raise ValueError(f"damaged forest: {name} is not a row of numbers")
+        if dtype.kind != "f" and values.size:
+            limits = np.iinfo(dtype)
+            whole = np.isfinite(values).all() and (values == np.rint(values)).all()
+            if not whole or values.min() < limits.min or values.max() > limits.max:
+                raise ValueError(f"damaged forest: {name} has impossible values")
+        return np.ascontiguousarray(values, dtype=dtype)
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "_core"}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from morforest._kernel import core
 from morforest.dictionary import Bounds
 
 RESOLUTION = 2.0**-20  # of a column's spread, the coarsest step that float data may get
@@ -48,9 +49,15 @@ def to_core_dtype(X: np.ndarray) -> np.ndarray:
         dtype = np.int64
     elif kind == "u":
         dtype = np.int64 if X.size == 0 or X.max() < 2**63 else np.float64
-    else:
+    elif kind == "f":
         dtype = np.float32 if size <= 4 else np.float64
-    return np.ascontiguousarray(X, dtype=dtype)
+    else:
+        raise ValueError(f"X has dtype {X.dtype}, which is not a kind of number: convert it first.")
+    with np.errstate(over="ignore"):
+        converted: np.ndarray = np.ascontiguousarray(X, dtype=dtype)
+    if size > 8 and not np.isfinite(converted).all():
+        raise ValueError("X contains numbers beyond the range of float64 (infinity): scale it.")
+    return converted
 
 
 def choose_format(X: np.ndarray, bounds: Bounds) -> tuple[CellFormat, Cells]:
@@ -74,8 +81,8 @@ def cells_for(X: np.ndarray, trained: CellFormat) -> Cells:
     low, high = float(X.min()), float(X.max())
     extra_bits = 0
     if trained.integers and not _holds_integers(X):
-        bound = max(max(abs(low), abs(high)) * trained.bounds.mass, trained.bound, 1.0)
-        extra_bits = max(0, min(EXTRA_BITS, 60 - math.frexp(bound)[1]))
+        # By the training data alone: a prediction must not depend on the rest of the batch.
+        extra_bits = max(0, min(EXTRA_BITS, 60 - math.frexp(max(trained.bound, 1.0))[1]))
     return _cells(trained, low, high, extra_bits)
 
 
@@ -131,10 +138,12 @@ def _smallest_spread(X: np.ndarray) -> float:
     """Return the smallest over columns of the interquartile range of the distinct values.
 
     Columns of fewer than four distinct values count with their smallest gap, constant ones not at
-    all. Up to `SAMPLE_CELLS` values are looked at, in whole rows spread over the data.
+    all. Up to `SAMPLE_CELLS` values are looked at, in whole rows, chosen by a hash of their values
+    so that neither their order nor their repetition matters.
     """
-    rows = min(len(X), max(64, min(1024, SAMPLE_CELLS // X.shape[1])))
-    sample = X[np.linspace(0, len(X) - 1, rows).astype(np.intp)].astype(np.float64)
+    rows = max(64, min(1024, SAMPLE_CELLS // X.shape[1]))
+    _, first = np.unique(core.hash_rows(X), return_index=True)
+    sample = X[first[:rows]].astype(np.float64)
     sample.sort(axis=0)
     smallest = math.inf
     new = np.ones(sample.shape, dtype=bool)
@@ -147,6 +156,12 @@ def _smallest_spread(X: np.ndarray) -> float:
         else:
             spread = float(distinct[(3 * len(distinct)) // 4] - distinct[len(distinct) // 4])
         smallest = min(smallest, spread)
+    if len(first) > rows:  # columns that vary, but not in the sample
+        for column in np.flatnonzero(counts == 1):
+            distance = np.abs(X[:, column].astype(np.float64) - sample[0, column])
+            varying = distance[distance > 0]
+            if varying.size:
+                smallest = min(smallest, float(varying.min()))
     return smallest
 
 
@@ -194,13 +209,25 @@ def whole_weights(weights: np.ndarray) -> np.ndarray | None:
     return None
 
 
-def fixed_weights(weights: np.ndarray) -> np.ndarray:
-    """Make 32-bit weights: whole numbers as they are, others in fixed point, none of them zero."""
-    whole = whole_weights(weights)
-    if whole is not None:
-        return whole
-    # The largest power of two that keeps the sum below the limit, even when small ones round up.
-    exponent = math.frexp(float(weights.sum()))[1]
-    scaled = np.rint(np.ldexp(weights, 30 - exponent))
-    fixed: np.ndarray = np.where(weights > 0, np.maximum(scaled, 1), 0).astype(np.uint32)
-    return fixed
+def fixed_weights(unit: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """Make 32-bit weights of rows that count `count` times `unit`.
+
+    Whole units stay as they are, others become fixed point, at least one. The unit is rounded and
+    then multiplied, so that a count of two is the same as the row twice.
+    """
+    total = math.fsum((unit * count).tolist())
+    if (unit == np.rint(unit)).all() and total < WEIGHT_LIMIT:
+        return (unit * count).astype(np.uint32)
+    exponent = math.frexp(total)[1]
+    fixed = np.maximum(np.rint(np.ldexp(unit, 30 - exponent)), 1).astype(np.uint32)
+    weights: np.ndarray = fixed * count
+    return weights
+
+
+def without_overflow(weights: np.ndarray) -> np.ndarray:
+    """Scale weights of unusual size by a power of two: only their ratios matter then."""
+    exponent = math.frexp(float(weights.max()))[1]
+    if abs(exponent) <= 64:
+        return weights
+    scaled: np.ndarray = np.ldexp(weights, -exponent)
+    return scaled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from morforest._checks import check_choice, is_integer, is_number
-from morforest._numbers import to_core_dtype
+from morforest._numbers import to_core_dtype, without_overflow
 
 MAX_CLASSES = 65_536
+MAX_TARGET = 1e300  # sums over trees stay finite
+MAX_CANDIDATES = 10_000_000
 
 
 def check_samples(estimator: Any, X: Any, *, fitting: bool) -> tuple[np.ndarray, tuple[int, ...]]:
@@ -42,9 +45,12 @@ def check_samples(estimator: Any, X: Any, *, fitting: bool) -> tuple[np.ndarray,
 def _sample_shape(data_shape: Any, shape: tuple[int, ...] | None, features: int) -> tuple[int, ...]:
     if data_shape is None:
         return (features,) if shape is None else shape
-    given = (data_shape,) if is_integer(data_shape) else tuple(data_shape)
+    given = tuple(data_shape) if isinstance(data_shape, Iterable) else (data_shape,)
     if not given or not all(is_integer(k) and k >= 1 for k in given):
-        raise ValueError(f"data_shape must hold positive integers, got {data_shape!r}.")
+        raise ValueError(
+            "data_shape must be a tuple of positive integers, such as (28, 28), "
+            f"got {data_shape!r}."
+        )
     given = tuple(int(k) for k in given)
     if math.prod(given) != features:
         raise ValueError(
@@ -83,6 +89,10 @@ def check_targets(y: Any, n_samples: int, criterion: str) -> np.ndarray:
         raise ValueError(
             "Input y contains NaN or infinity: drop those samples or fill in their targets."
         )
+    if np.abs(y).max() > MAX_TARGET:
+        raise ValueError(
+            f"y has values beyond {MAX_TARGET:g} in size, up to {np.abs(y).max()}: scale it down."
+        )
     if criterion == "poisson" and ((y < 0).any() or not y.sum() > 0):
         raise ValueError(
             'criterion="poisson" needs targets that are not negative and not all zero; '
@@ -114,7 +124,10 @@ def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
     """Return sample weights as float64, or None if there are none."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must hold numbers: {error}") from None
     if weights.ndim == 0:
         weights = np.full(n_samples, float(weights))
     if weights.shape != (n_samples,):
@@ -131,26 +144,32 @@ def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
         )
     if not (weights > 0).any():
         raise ValueError("sample_weight is zero everywhere: at least one must be positive.")
-    return weights
+    return without_overflow(weights)
 
 
 def candidate_count(max_features: Any, features: int) -> int:
     """Resolve `max_features` to the number of atoms drawn at each node."""
-    if max_features is None:
-        return features
     if isinstance(max_features, str):
         check_choice("max_features", max_features, ("sqrt", "log2"))
-        root = math.sqrt(features) if max_features == "sqrt" else math.log2(features)
-        return max(1, int(root))
-    if is_integer(max_features):
-        if max_features >= 1:
-            return int(max_features)
-    elif is_number(max_features) and 0 < max_features < math.inf:
-        return max(1, int(max_features * features))
-    raise ValueError(
-        'max_features must be "sqrt", "log2", None, an integer of at least 1 or a positive float '
-        f"(a share of the number of features, which may exceed 1), got {max_features!r}."
-    )
+        count = math.sqrt(features) if max_features == "sqrt" else math.log2(features)
+    elif max_features is None:
+        count = features
+    elif is_integer(max_features) and max_features >= 1:
+        count = max_features
+    elif is_number(max_features) and not is_integer(max_features) and 0 < max_features < math.inf:
+        count = max_features * features
+    else:
+        raise ValueError(
+            'max_features must be "sqrt", "log2", None, an integer of at least 1 or a positive '
+            "float (a share of the number of features, which may exceed 1), "
+            f"got {max_features!r}."
+        )
+    if count > MAX_CANDIDATES:
+        raise ValueError(
+            f"max_features={max_features!r} asks for more than {MAX_CANDIDATES} candidates at each "
+            "node: give a smaller one."
+        )
+    return max(1, int(count))
 
 
 def class_factors(
@@ -177,4 +196,8 @@ def class_factors(
             raise ValueError(f"class_weight of {label!r} must be zero or positive, got {weight!r}.")
         if key in positions:  # labels that do not occur are allowed, as in scikit-learn
             factors[positions[key]] = weight
-    return factors
+    if not factors[codes].any():
+        raise ValueError(
+            f"class_weight={class_weight!r} is zero for every class in y: one must be positive."
+        )
+    return without_overflow(factors)

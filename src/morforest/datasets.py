@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
-from morforest._checks import is_integer
+from morforest._checks import check_random_state, is_integer
 
 __all__ = ["make_bars", "make_circle", "make_impulse"]
 
@@ -210,12 +209,4 @@ def _check_n_samples(n_samples: int) -> int:
 
 def _check_random_state(random_state: RandomState) -> np.random.RandomState:
     # NumPy promises that the streams of RandomState never change, so the data do not either.
-    try:
-        state: np.random.RandomState = check_random_state(random_state)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            "random_state must be None, a whole number from 0 to 2**32 - 1 or a "
-            f"numpy.random.RandomState, got {random_state!r}; pass an int for the same data "
-            "each time."
-        ) from error
-    return state
+    return check_random_state("random_state", random_state)

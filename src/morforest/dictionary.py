@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 
-from morforest._checks import is_integer, is_number
+from morforest._checks import check_random_state, is_integer, is_number
 from morforest._kernel import core
 
 __all__ = ["Atoms", "Axis", "Mixture", "Patch", "SparseOblique"]
@@ -180,7 +179,8 @@ def default_dictionary(shape: tuple[int, ...]) -> _Dictionary:
 
 def seed_from(random_state: Any) -> int:
     """Draw a 63-bit seed."""
-    return int(check_random_state(random_state).randint(0, 2**63 - 1, dtype=np.int64))
+    state = check_random_state("random_state", random_state)
+    return int(state.randint(0, 2**63 - 1, dtype=np.int64))
 
 
 class Axis(_Dictionary):
@@ -447,7 +447,7 @@ class Atoms(_Dictionary):
             )
         if self.probabilities is None:
             return
-        probabilities = np.asarray(self.probabilities, dtype=np.float64)
+        probabilities = _numbers("probabilities", self.probabilities)
         if probabilities.shape != (matrix.shape[0],):
             raise ValueError(
                 f"probabilities has shape {probabilities.shape}, expected ({matrix.shape[0]},): "
@@ -546,7 +546,9 @@ class Mixture(_Dictionary):
                 raise TypeError(
                     f"dictionaries must hold dictionaries such as Patch() or Axis(), got {part!r}."
                 )
-        shares = np.ones(len(parts)) if self.weights is None else np.asarray(self.weights, float)
+        shares = np.ones(len(parts))
+        if self.weights is not None:
+            shares = _numbers("weights", self.weights)
         if shares.shape != (len(parts),):
             raise ValueError(
                 f"weights={self.weights!r} must have one entry for each of the {len(parts)} "
@@ -605,6 +607,13 @@ def _size(name: str, value: Any, length: int, axis: int) -> int:
             f"give 1 to {length}, or a tuple with one size an axis."
         )
     return size
+
+
+def _numbers(name: str, values: Any) -> np.ndarray:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers, got {values!r}: {error}") from None
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -1,0 +1,544 @@
+#include "forest.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "check.hpp"
+#include "data.hpp"
+
+using namespace morf;
+
+static constexpr std::uint64_t certain = ~std::uint64_t{0};
+static constexpr CellType all_types[] = {CellType::u8,  CellType::u16, CellType::i16,
+                                         CellType::i32, CellType::i64, CellType::f64};
+
+static bool is_unsigned(CellType type) { return type == CellType::u8 || type == CellType::u16; }
+
+// A forest of random trees, and samples for it whose atom values fit the cell type.
+struct Model {
+  std::vector<std::int64_t> shape;
+  std::vector<std::uint32_t> views;
+  ForestArrays arrays;
+  bool real;
+  std::size_t p, rows;
+  std::vector<double> x;
+
+  Forest forest() const { return Forest(RowLayout(shape, views), arrays); }
+};
+
+// Atoms of the dictionary and values of that size; trees of random form with thresholds among the values.
+static Model make_model(Random& random, const Dictionary& dictionary, CellType type, std::int64_t largest,
+                        std::size_t rows, std::size_t trees, bool regression) {
+  Model m{dictionary.shape(),
+          dictionary.views(),
+          {},
+          type == CellType::f64,
+          static_cast<std::size_t>(dictionary.features()),
+          rows,
+          {}};
+  m.x.resize(rows * m.p);
+  for (auto& value : m.x)
+    value = static_cast<double>(random.between(is_unsigned(type) ? 0 : -largest, largest)) / (m.real ? 7.0 : 1.0);
+
+  Sampler sampler(dictionary);
+  Stream stream(random.bits());
+  ForestArrays& a = m.arrays;
+  a.class_count = regression ? 0 : 3;
+  a.tree_begin.push_back(0);
+  for (std::size_t tree = 0; tree < trees; ++tree) {
+    const std::size_t splits = tree == 0 ? 0 : random.index(40), begin = a.next.size();
+    std::vector<std::size_t> open{0};
+    a.next.push_back(0);
+    for (std::size_t split = 0; split < splits; ++split) {
+      const std::size_t chosen = random.index(open.size()), node = open[chosen];
+      const std::size_t child = a.next.size() - begin;
+      a.next[begin + node] = static_cast<std::int32_t>(child);
+      open[chosen] = child;
+      open.push_back(child + 1);
+      a.next.insert(a.next.end(), 2, 0);
+    }
+    for (const std::size_t node : open) {
+      std::size_t payload;
+      if (regression) {
+        payload = a.leaf_value.size();
+        a.leaf_value.push_back(random.unit());
+      } else if (random.chance(0.5)) {
+        payload = random.index(3);
+      } else {
+        payload = 3 + a.distribution_size.size();
+        a.distribution_size.push_back(static_cast<std::uint32_t>(random.between(1, 3)));
+        for (std::uint32_t c = 0; c < a.distribution_size.back(); ++c) {
+          a.distribution_class.push_back(c);
+          a.distribution_weight.push_back(static_cast<std::uint32_t>(random.between(1, 100)));
+        }
+      }
+      a.next[begin + node] = static_cast<std::int32_t>(-1 - static_cast<std::int64_t>(payload));
+    }
+    a.tree_begin.push_back(static_cast<std::int64_t>(a.next.size()));
+  }
+  for (const std::int32_t next : a.next) {
+    const double t = static_cast<double>(random.between(is_unsigned(type) ? 0 : -2 * largest, 3 * largest));
+    if (m.real) a.real_threshold.push_back(t / 7.0);
+    else a.threshold.push_back(static_cast<std::int64_t>(t) * 2 + random.between(0, 1));
+    AtomList atom;
+    if (next >= 0)
+      for (sampler.begin_node(); atom.size() == 0;) sampler.draw(stream, atom);
+    a.term_count.push_back(static_cast<std::uint32_t>(atom.cell.size()));
+    a.term_cell.insert(a.term_cell.end(), atom.cell.begin(), atom.cell.end());
+    a.term_weight.insert(a.term_weight.end(), atom.weight.begin(), atom.weight.end());
+  }
+  return m;
+}
+
+// The leaf of one sample, from its features: `cells` holds the prefix sums of them, by definition.
+static std::size_t naive_leaf(const Model& m, const std::vector<std::vector<std::uint32_t>>& of_cell, std::size_t tree,
+                              std::size_t row, int extra_bits) {
+  const ForestArrays& a = m.arrays;
+  const auto begin = static_cast<std::size_t>(a.tree_begin[tree]);
+  std::size_t node = begin, term = 0, at = 0;
+  while (a.next[node] >= 0) {
+    for (; at < node; ++at) term += a.term_count[at];
+    double value = 0.0;  // of integers it is exact
+    for (std::size_t t = term; t < term + a.term_count[node]; ++t) {
+      if (m.real) {
+        value += a.term_weight[t] * (a.term_cell[t] < m.p ? m.x[row * m.p + a.term_cell[t]] : 0.0);
+      } else {
+        for (const std::uint32_t feature : of_cell[a.term_cell[t]])
+          value += a.term_weight[t] * std::rint(std::ldexp(m.x[row * m.p + feature], extra_bits));
+      }
+    }
+    const bool right = m.real ? value > a.real_threshold[node]
+                              : 2.0 * value > std::ldexp(static_cast<double>(a.threshold[node]), extra_bits);
+    node = begin + static_cast<std::size_t>(a.next[node]) + right;
+  }
+  return node;
+}
+
+static std::vector<double> naive_leaf_output(const Model& m, std::size_t node) {
+  const ForestArrays& a = m.arrays;
+  const auto payload = static_cast<std::size_t>(-1 - static_cast<std::int64_t>(a.next[node]));
+  if (a.class_count == 0) return {a.leaf_value[payload]};
+  std::vector<double> posterior(a.class_count, 0.0);
+  if (payload < a.class_count) {
+    posterior[payload] = 1.0;
+    return posterior;
+  }
+  std::size_t begin = 0, d = payload - a.class_count;
+  for (std::size_t i = 0; i < d; ++i) begin += a.distribution_size[i];
+  double total = 0.0;
+  for (std::size_t i = begin; i < begin + a.distribution_size[d]; ++i) total += a.distribution_weight[i];
+  for (std::size_t i = begin; i < begin + a.distribution_size[d]; ++i)
+    posterior[a.distribution_class[i]] += a.distribution_weight[i] / total;
+  return posterior;
+}
+
+static void check_prediction(const Model& m, CellType type, int extra_bits, const Table* table) {
+  const Forest forest = m.forest();
+  const ForestArrays& a = m.arrays;
+  const auto of_cell = features_of_cells(m.shape, m.views);
+  const Quantiser quantiser(extra_bits, 0x1.0p61);
+  const std::size_t trees = forest.trees(), outputs = forest.outputs();
+  CHECK_EQUAL(trees, a.tree_begin.size() - 1);
+  std::vector<std::int32_t> leaf(m.rows * trees, -1);
+  std::vector<double> out(m.rows * outputs, 0.0);
+  forest.apply(m.x.data(), m.rows, type, quantiser, extra_bits, leaf.data());
+  forest.predict(m.x.data(), m.rows, type, quantiser, extra_bits, out.data());
+  std::vector<double> of_table(m.rows * outputs, 0.0);
+  std::vector<std::uint32_t> rows(m.rows);
+  for (std::uint32_t i = 0; i < m.rows; ++i) rows[i] = i;
+  if (table)
+    for (std::size_t tree = 0; tree < trees; ++tree)
+      forest.add_tree(tree, *table, rows.data(), m.rows, of_table.data());
+  for (std::size_t i = 0; i < m.rows; ++i) {
+    std::vector<double> sum(outputs, 0.0);
+    for (std::size_t tree = 0; tree < trees; ++tree) {
+      const std::size_t node = naive_leaf(m, of_cell, tree, i, extra_bits);
+      CHECK_EQUAL(leaf[i * trees + tree], node - static_cast<std::size_t>(a.tree_begin[tree]), "row", i, "tree", tree,
+                  "type", static_cast<int>(type));
+      const auto posterior = naive_leaf_output(m, node);
+      for (std::size_t c = 0; c < outputs; ++c) sum[c] += posterior[c];
+    }
+    for (std::size_t c = 0; c < outputs; ++c) {
+      const double mean = sum[c] / static_cast<double>(trees);
+      CHECK(std::abs(out[i * outputs + c] - mean) < 1e-12, "row", i, out[i * outputs + c], mean);
+      if (table) CHECK(std::abs(of_table[i * outputs + c] - sum[c]) < 1e-11, "row", i);
+    }
+  }
+}
+
+// Slots hold all atoms of the first two kinds; the third needs the general walk.
+enum class Kind { axis, patch, general };
+
+static Dictionary make_dictionary(Random& random, Kind kind, CellType type, const std::vector<std::int64_t>& shape) {
+  Dictionary dictionary(shape, type == CellType::f64);
+  switch (kind) {
+    case Kind::axis: dictionary.add_axis(); break;
+    case Kind::patch: {
+      std::vector<std::int64_t> low(shape.size(), 1), high;
+      for (const std::int64_t length : shape) high.push_back(std::min<std::int64_t>(length, 3));
+      dictionary.add_axis();
+      dictionary.add_patch(low, high, std::vector<Boundary>(shape.size(), Boundary::zero),
+                           std::vector<bool>(shape.size(), true));
+      dictionary.set_cumulative({certain / 2, certain});
+      break;
+    }
+    case Kind::general: {
+      dictionary.add_axis();
+      add_random_patch(random, dictionary, 3);
+      AtomList atoms;
+      for (int i = 0; i < 4; ++i) {
+        for (int t = 0; t < 5; ++t)
+          atoms.add_term(static_cast<std::uint32_t>(random.index(dictionary.features())),
+                         is_unsigned(type) ? 2.0 : static_cast<double>(random.between(-3, 3)));
+        atoms.close_atom();
+      }
+      dictionary.add_finite(atoms, {});
+      dictionary.set_cumulative({certain / 3, certain / 3 * 2, certain});
+    }
+  }
+  return dictionary;
+}
+
+// Atoms above add up to 27 features: the largest value that fits 27 times.
+static std::int64_t largest_value(CellType type) {
+  static constexpr std::int64_t largest[] = {9, 2400, 1200, 39000000, std::int64_t{1} << 46, 1000};
+  return largest[static_cast<int>(type)];
+}
+
+TEST(prediction_is_a_walk) {
+  Random random(1);
+  static constexpr std::size_t row_counts[] = {1, 7, 8, 9, 40, 255, 256, 257, 300};
+  int round = 0;
+  for (const CellType type : all_types)
+    for (const Kind kind : {Kind::axis, Kind::patch, Kind::general})
+      for (std::size_t rank = 1; rank <= 3; ++rank, ++round) {
+        const Dictionary dictionary = make_dictionary(random, kind, type, random_shape(random, rank));
+        const Model m = make_model(random, dictionary, type, largest_value(type), row_counts[round % 9], 5, round % 2);
+        const Table table(m.x.data(), m.rows, dictionary, type, Quantiser(0, 0x1.0p61));
+        check_prediction(m, type, 0, &table);
+        // A wider type gives the same.
+        if (is_unsigned(type)) check_prediction(m, CellType::i32, 0, nullptr);
+        if (!m.real) check_prediction(m, CellType::i64, 0, nullptr);
+      }
+}
+
+TEST(fractions_at_a_forest_of_integers) {
+  Random random(2);
+  for (const Kind kind : {Kind::axis, Kind::patch, Kind::general})
+    for (const int extra_bits : {1, 2, 7, 20}) {
+      const Dictionary dictionary = make_dictionary(random, kind, CellType::i32, {9, 4});
+      Model m = make_model(random, dictionary, CellType::i32, 12, 50, 5, false);
+      for (auto& value : m.x) value += static_cast<double>(random.between(0, 8)) / 8.0;
+      check_prediction(m, CellType::i64, extra_bits, nullptr);
+    }
+}
+
+// Half a unit above a threshold between 3 and 4 goes right, half a unit below goes left, at whatever resolution.
+TEST(thresholds_are_midpoints) {
+  ForestArrays a;
+  a.tree_begin = {0, 3};
+  a.next = {1, -1, -2};
+  a.threshold = {7, 0, 0};
+  a.term_count = {1, 0, 0};
+  a.term_cell = {0};
+  a.term_weight = {1.0};
+  a.class_count = 2;
+  const Forest forest(RowLayout({1}, {0}), a);
+  const double x[] = {3.0, 3.4999, 3.5, 3.5001, 4.0};
+  for (const int extra_bits : {1, 20}) {
+    std::int32_t leaf[5];
+    forest.apply(x, 5, CellType::i64, Quantiser(extra_bits, 0x1.0p61), extra_bits, leaf);
+    if (extra_bits == 20)
+      CHECK_EQUAL(std::vector<std::int32_t>(leaf, leaf + 5), (std::vector<std::int32_t>{1, 1, 1, 2, 2}));
+    CHECK(leaf[0] == 1 && leaf[4] == 2);
+  }
+  a.threshold[0] = -7;
+  const Forest negative(RowLayout({1}, {0}), a);
+  const std::int64_t whole[] = {-5, -4, -3, 0};
+  std::int32_t leaf[4];
+  for (const CellType type : {CellType::i16, CellType::i32, CellType::i64}) {
+    negative.apply(whole, 4, type, Quantiser(0, 0x1.0p61), 0, leaf);
+    CHECK_EQUAL(std::vector<std::int32_t>(leaf, leaf + 4), (std::vector<std::int32_t>{1, 1, 2, 2}));
+  }
+  for (const std::int64_t far :
+       {(std::int64_t{1} << 40) + 1, -(std::int64_t{1} << 40)}) {  // beyond all values of 32 bits
+    a.threshold[0] = far;
+    Forest(RowLayout({1}, {0}), a).apply(whole, 4, CellType::i32, Quantiser(0, 0x1.0p61), 0, leaf);
+    CHECK_EQUAL(std::vector<std::int32_t>(leaf, leaf + 4), std::vector<std::int32_t>(4, far > 0 ? 1 : 2));
+  }
+}
+
+TEST(more_cells_than_16_bits) {
+  Random random(3);
+  for (const std::int64_t features : {65534, 65535, 65536, 70000}) {  // the zero cell follows the features
+    Dictionary dictionary({features}, true);
+    AtomList atoms;
+    for (const std::int64_t cell : {std::int64_t{0}, features - 1, features - 2, features / 2}) {
+      atoms.add_term(static_cast<std::uint32_t>(cell), 1.0);
+      if (cell > 0) atoms.add_term(static_cast<std::uint32_t>(cell - 1), -1.0);
+      atoms.close_atom();
+    }
+    dictionary.add_finite(atoms, {});
+    const Model m = make_model(random, dictionary, CellType::i16, 1000, 10, 6, false);
+    const Forest forest = m.forest();
+    const ForestArrays& a = m.arrays;
+    std::vector<std::int32_t> leaf(m.rows * forest.trees());
+    forest.apply(m.x.data(), m.rows, CellType::i16, Quantiser(0, 0x1.0p61), 0, leaf.data());
+    for (std::size_t i = 0; i < m.rows; ++i)
+      for (std::size_t tree = 0; tree < forest.trees(); ++tree) {
+        const auto begin = static_cast<std::size_t>(a.tree_begin[tree]);
+        std::size_t node = begin;
+        while (a.next[node] >= 0) {
+          std::size_t term = 0;
+          for (std::size_t n = 0; n < node; ++n) term += a.term_count[n];
+          double value = 0.0;
+          for (std::size_t t = term; t < term + a.term_count[node]; ++t)
+            value += a.term_weight[t] * m.x[i * m.p + a.term_cell[t]];
+          node =
+              begin + static_cast<std::size_t>(a.next[node]) + (2.0 * value > static_cast<double>(a.threshold[node]));
+        }
+        CHECK_EQUAL(leaf[i * forest.trees() + tree], node - begin, "features", features);
+      }
+  }
+}
+
+TEST(no_rows) {
+  Random random(4);
+  const Model m =
+      make_model(random, make_dictionary(random, Kind::patch, CellType::u8, {5, 5}), CellType::u8, 9, 1, 3, false);
+  m.forest().predict(m.x.data(), 0, CellType::u8, Quantiser(0, 1.0), 0, static_cast<double*>(nullptr));
+}
+
+TEST(cell_types_must_fit_the_forest) {
+  Random random(5);
+  double out[30] = {};
+  const Dictionary integers = make_dictionary(random, Kind::axis, CellType::i32, {3}),
+                   reals = make_dictionary(random, Kind::axis, CellType::f64, {3});
+  const Model integer = make_model(random, integers, CellType::i32, 9, 10, 3, false);
+  const Model real = make_model(random, reals, CellType::f64, 9, 10, 3, false);
+  const Quantiser quantiser(0, 0x1.0p61);
+  CHECK_THROWS(std::invalid_argument, integer.forest().predict(integer.x.data(), 10, CellType::f64, quantiser, 0, out));
+  CHECK_THROWS(std::invalid_argument, real.forest().predict(real.x.data(), 10, CellType::i64, quantiser, 0, out));
+}
+
+// A table of bytes and one of prefix sums come to the same leaves.
+TEST(tables_of_bytes) {
+  Random random(9);
+  Dictionary dictionary({6, 7}, false);
+  dictionary.add_patch({1, 1}, {3, 4}, {Boundary::zero, Boundary::inside}, {true, true});
+  const Model m = make_model(random, dictionary, CellType::u16, 255, 300, 4, false);
+  const Forest forest = m.forest();
+  const Table bytes(m.x.data(), m.rows, dictionary, CellType::bytes, Quantiser(0, 255.0));
+  const Table plain(m.x.data(), m.rows, dictionary, CellType::u16, Quantiser(0, 255.0));
+  std::vector<double> of_bytes(m.rows * 3, 0.0), of_plain(m.rows * 3, 0.0);
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t i = 0; i < m.rows; ++i)
+    if (i % 20) rows.push_back(m.rows - 1 - i);
+  for (std::size_t tree = 0; tree < forest.trees(); ++tree) {
+    forest.add_tree(tree, bytes, rows.data(), rows.size(), of_bytes.data());
+    forest.add_tree(tree, plain, rows.data(), rows.size(), of_plain.data());
+  }
+  CHECK_EQUAL(of_bytes, of_plain);
+  CHECK(std::count(of_bytes.begin(), of_bytes.end(), 0.0) < static_cast<std::ptrdiff_t>(of_bytes.size()));
+  CHECK_THROWS(std::invalid_argument,
+               forest.predict(m.x.data(), m.rows, CellType::bytes, Quantiser(0, 255.0), 0, of_bytes.data()));
+}
+
+TEST(tables_must_fit_the_forest) {
+  Random random(6);
+  double out[30] = {};
+  const std::uint32_t rows[] = {0, 5, 9};
+  const Dictionary integers = make_dictionary(random, Kind::axis, CellType::i32, {3}),
+                   reals = make_dictionary(random, Kind::axis, CellType::f64, {3}),
+                   narrow = make_dictionary(random, Kind::axis, CellType::i32, {1});
+  const Model integer = make_model(random, integers, CellType::i32, 9, 10, 3, false);
+  const Model real = make_model(random, reals, CellType::f64, 9, 10, 3, false);
+  const Quantiser quantiser(0, 0x1.0p61);
+  const Table integer_table(integer.x.data(), 10, integers, CellType::i32, quantiser),
+      real_table(real.x.data(), 10, reals, CellType::f64, quantiser),
+      narrow_table(integer.x.data(), 10, narrow, CellType::i32, quantiser),
+      bytes_table(real.x.data(), 10, reals, CellType::bytes, quantiser);
+  integer.forest().add_tree(1, integer_table, rows, 3, out);
+  real.forest().add_tree(1, real_table, rows, 3, out);
+  CHECK_THROWS(std::invalid_argument, integer.forest().add_tree(1, real_table, rows, 3, out));
+  CHECK_THROWS(std::invalid_argument, real.forest().add_tree(1, integer_table, rows, 3, out));
+  CHECK_THROWS(std::invalid_argument, real.forest().add_tree(1, bytes_table, rows, 3, out));
+  CHECK_THROWS(std::invalid_argument, integer.forest().add_tree(1, narrow_table, rows, 3, out));
+}
+
+TEST(damage_of_every_kind_is_refused) {
+  Random random(7);
+  using Damage = std::function<void(ForestArrays&)>;
+  const auto refuse = [](const Model& m, const char* what, const Damage& damage) {
+    Model damaged = m;
+    damage(damaged.arrays);
+    CHECK_THROWS(std::invalid_argument, damaged.forest(), what);
+  };
+  const auto split = [](const ForestArrays& a) {  // one with a parent
+    for (std::size_t node = a.next.size(); node-- > 0;)
+      if (a.next[node] >= 0) return node;
+    return std::size_t{0};
+  };
+  const auto leaf = [](const ForestArrays& a) {
+    for (std::size_t node = a.next.size(); node-- > 0;)
+      if (a.next[node] < 0) return node;
+    return std::size_t{0};
+  };
+  for (const bool regression : {false, true})
+    for (const bool real : {false, true}) {
+      const CellType type = real ? CellType::f64 : CellType::i32;
+      const Model m =
+          make_model(random, make_dictionary(random, Kind::general, type, {4, 3}), type, 9, 4, 6, regression);
+      m.forest();
+      refuse(m, "no trees", [](auto& a) { a.tree_begin = {0}; });
+      refuse(m, "no offsets", [](auto& a) { a.tree_begin.clear(); });
+      refuse(m, "first offset", [](auto& a) { a.tree_begin[0] = 1; });
+      refuse(m, "negative offset", [](auto& a) { a.tree_begin[1] = -1; });
+      refuse(m, "empty tree", [](auto& a) { a.tree_begin[2] = a.tree_begin[1]; });
+      refuse(m, "offsets run back", [](auto& a) { std::swap(a.tree_begin[2], a.tree_begin[3]); });
+      refuse(m, "offset beyond the nodes", [](auto& a) { a.tree_begin[2] = std::int64_t{1} << 40; });
+      refuse(m, "last offset", [](auto& a) { ++a.tree_begin.back(); });
+      refuse(m, "last offset", [](auto& a) { --a.tree_begin.back(); });
+      refuse(m, "one offset more", [](auto& a) { a.tree_begin.push_back(a.tree_begin.back()); });
+      refuse(m, "a node too many", [](auto& a) { a.next.push_back(-1); });
+      refuse(m, "a node too few", [](auto& a) { a.next.pop_back(); });
+      refuse(m, "own child", [&](auto& a) {
+        const std::size_t node = split(a);
+        const auto tree =
+            std::upper_bound(a.tree_begin.begin(), a.tree_begin.end(), static_cast<std::int64_t>(node)) - 1;
+        a.next[node] = static_cast<std::int32_t>(static_cast<std::int64_t>(node) - *tree);
+      });
+      refuse(m, "parent as child", [&](auto& a) { a.next[split(a)] = 0; });
+      refuse(m, "child beyond the tree", [&](auto& a) { a.next[split(a)] = 1000; });
+      refuse(m, "right child beyond the tree", [&](auto& a) {
+        const std::size_t node = split(a);
+        const auto tree =
+            std::upper_bound(a.tree_begin.begin(), a.tree_begin.end(), static_cast<std::int64_t>(node)) - 1;
+        a.next[node] = static_cast<std::int32_t>(tree[1] - tree[0] - 1);
+      });
+      refuse(m, "largest child", [&](auto& a) { a.next[split(a)] = std::numeric_limits<std::int32_t>::max(); });
+      refuse(m, "largest child but one",
+             [&](auto& a) { a.next[split(a)] = std::numeric_limits<std::int32_t>::max() - 1; });
+      refuse(m, "largest payload", [&](auto& a) { a.next[leaf(a)] = std::numeric_limits<std::int32_t>::min(); });
+      refuse(m, "payload", [&](auto& a) {
+        const std::size_t payloads = regression ? a.leaf_value.size() : a.class_count + a.distribution_size.size();
+        a.next[leaf(a)] = static_cast<std::int32_t>(-1 - static_cast<std::int64_t>(payloads));
+      });
+      refuse(m, "term count", [&](auto& a) { ++a.term_count[split(a)]; });
+      refuse(m, "term count", [&](auto& a) { --a.term_count[split(a)]; });
+      refuse(m, "term count", [&](auto& a) { a.term_count[leaf(a)] = 0xFFFFFFFFu; });
+      refuse(m, "term counts", [](auto& a) { a.term_count.pop_back(); });
+      refuse(m, "terms", [](auto& a) { a.term_cell.pop_back(); });
+      refuse(m, "term weights", [](auto& a) { a.term_weight.push_back(1.0); });
+      refuse(m, "terms", [](auto& a) { a.term_cell.pop_back(), a.term_weight.pop_back(); });
+      refuse(m, "cell",
+             [&](auto& a) { a.term_cell.back() = static_cast<std::uint32_t>(RowLayout(m.shape, m.views).cells()); });
+      refuse(m, "cell", [](auto& a) { a.term_cell.front() = 0xFFFFFFFFu; });
+      for (const double weight : {std::nan(""), std::numeric_limits<double>::infinity(), -0x1.0p62, 0x1.0p63, 1e300})
+        refuse(m, "term weight", [&](auto& a) { a.term_weight.back() = weight; });
+      if (real) {
+        for (const double t :
+             {std::nan(""), std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()})
+          refuse(m, "threshold", [&](auto& a) { a.real_threshold.back() = t; });
+        refuse(m, "thresholds", [](auto& a) { a.real_threshold.pop_back(); });
+      } else {
+        for (const std::int64_t t :
+             {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::min() + 1,
+              std::numeric_limits<std::int64_t>::max()})
+          refuse(m, "threshold", [&](auto& a) { a.threshold.back() = t; });
+        refuse(m, "thresholds", [](auto& a) { a.threshold.pop_back(); });
+        refuse(m, "fraction of a cell", [](auto& a) { a.term_weight.back() = 0.5; });
+        refuse(m, "thresholds of two kinds", [](auto& a) { a.real_threshold.push_back(0.0); });
+      }
+      if (regression) {
+        for (const double value : {std::nan(""), std::numeric_limits<double>::infinity()})
+          refuse(m, "leaf value", [&](auto& a) { a.leaf_value.back() = value; });
+        refuse(m, "leaf values", [](auto& a) { a.leaf_value.clear(); });
+        refuse(m, "classes", [](auto& a) { a.class_count = 1; });
+      } else {
+        refuse(m, "class", [](auto& a) { a.distribution_class.back() = 3; });
+        refuse(m, "class", [](auto& a) { a.distribution_class.back() = 0xFFFFFFFFu; });
+        refuse(m, "no weight", [](auto& a) { a.distribution_weight.back() = 0; });
+        refuse(m, "empty distribution", [](auto& a) { a.distribution_size.push_back(0); });
+        refuse(m, "distribution size", [](auto& a) { ++a.distribution_size.back(); });
+        refuse(m, "distribution size", [](auto& a) { a.distribution_size.back() = 0xFFFFFFFFu; });
+        refuse(m, "distribution sizes", [](auto& a) { a.distribution_size.push_back(1); });
+        refuse(m, "distribution classes", [](auto& a) { a.distribution_class.push_back(0); });
+        refuse(m, "distribution weights", [](auto& a) { a.distribution_weight.pop_back(); });
+        refuse(m, "too few classes", [](auto& a) { a.class_count = 0; });
+      }
+    }
+}
+
+template <class T>
+static void damage_values(Random& random, std::vector<T>& values) {
+  if (values.empty()) return;
+  T& value = values[random.index(values.size())];
+  switch (random.index(8)) {
+    case 0: value = std::numeric_limits<T>::max(); break;
+    case 1: value = std::numeric_limits<T>::lowest(); break;
+    case 2: value = value < std::numeric_limits<T>::max() ? static_cast<T>(value + 1) : T{}; break;
+    case 3: value = static_cast<T>(random.between(-3, 100)); break;
+    case 4: values.pop_back(); break;
+    case 5: values.push_back(values[random.index(values.size())]); break;
+    default: {  // a bit, of any byte
+      unsigned char bytes[sizeof(T)];
+      std::memcpy(bytes, &value, sizeof value);
+      bytes[random.index(sizeof(T))] ^= static_cast<unsigned char>(1u << random.index(8));
+      std::memcpy(&value, bytes, sizeof value);
+    }
+  }
+}
+
+// Damages arrays at random. A forest that is accepted all the same must stay within its bounds, which the sanitizers
+// watch, and come to a leaf.
+TEST(damage_is_refused_or_harmless) {
+  Random random(8);
+  int refused = 0, accepted = 0;
+  for (int model = 0; model < 12; ++model) {
+    const bool real = model % 3 == 2;
+    const CellType type = real ? CellType::f64 : model % 3 ? CellType::u8 : CellType::i32;
+    const Kind kind = static_cast<Kind>(model % 4 == 3 ? 2 : model % 4 % 3);
+    const Model m = make_model(random, make_dictionary(random, kind, type, {4, 3}), type, 9, 9, 4, model % 2);
+    for (int round = 0; round < 700; ++round) {
+      Model damaged = m;
+      ForestArrays& a = damaged.arrays;
+      for (std::size_t times = 1 + random.index(2); times > 0; --times) switch (random.index(13)) {
+          case 0: damage_values(random, a.tree_begin); break;
+          case 1:
+          case 2: damage_values(random, a.next); break;
+          case 3: damage_values(random, a.threshold); break;
+          case 4: damage_values(random, a.real_threshold); break;
+          case 5: damage_values(random, a.term_count); break;
+          case 6: damage_values(random, a.term_cell); break;
+          case 7: damage_values(random, a.term_weight); break;
+          case 8: damage_values(random, a.distribution_size); break;
+          case 9: damage_values(random, a.distribution_class); break;
+          case 10: damage_values(random, a.distribution_weight); break;
+          case 11: damage_values(random, a.leaf_value); break;
+          default: a.class_count = random.index(6);
+        }
+      try {
+        const Forest forest = damaged.forest();
+        ++accepted;
+        const CellType now = !a.real_threshold.empty() ? CellType::f64 : random.chance(0.3) ? CellType::i64 : type;
+        const int extra_bits = now == CellType::i64 ? static_cast<int>(random.index(3)) : 0;
+        std::vector<double> out(m.rows * forest.outputs(), 0.0);
+        std::vector<std::int32_t> leaf(m.rows * forest.trees());
+        forest.predict(m.x.data(), m.rows, now, Quantiser(extra_bits, 0x1.0p61), extra_bits, out.data());
+        forest.apply(m.x.data(), m.rows, now, Quantiser(extra_bits, 0x1.0p61), extra_bits, leaf.data());
+        for (std::size_t i = 0; i < leaf.size(); ++i) {
+          const std::size_t tree = i % forest.trees();
+          const std::int64_t node = a.tree_begin[tree] + leaf[i];
+          CHECK(leaf[i] >= 0 && node < a.tree_begin[tree + 1]);
+          CHECK(a.next[static_cast<std::size_t>(node)] < 0);
+        }
+      } catch (const std::invalid_argument&) {
+        ++refused;
+      }
+    }
+  }
+  CHECK(refused > 3000 && accepted > 1000, refused, accepted);
+}

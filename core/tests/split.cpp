@@ -1,0 +1,429 @@
+#include "split.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "check.hpp"
+#include "data.hpp"
+
+using namespace morf;
+
+template <class Key>
+static void check_network(Random& random) {
+  for (std::size_t size = 1; size <= small_node; ++size)
+    for (int round = 0; round < 12; ++round) {
+      std::vector<Key> keys(size * lanes);
+      // A network that sorts all zeros and ones sorts everything; whole keys show that none gets lost.
+      for (auto& key : keys)
+        key = round < 8 ? static_cast<Key>(random.chance(0.125 * round)) : static_cast<Key>(random.bits() >> 2);
+      std::vector<std::vector<Key>> expected(lanes);
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        for (std::size_t i = 0; i < size; ++i) expected[lane].push_back(keys[i * lanes + lane]);
+        std::sort(expected[lane].begin(), expected[lane].end());
+      }
+      sort_lanes(keys.data(), size);
+      for (std::size_t lane = 0; lane < lanes; ++lane)
+        for (std::size_t i = 0; i < size; ++i) CHECK_EQUAL(keys[i * lanes + lane], expected[lane][i], "size", size);
+    }
+}
+
+TEST(network_sorts_every_size) {
+  Random random(1);
+  check_network<std::uint32_t>(random);
+  check_network<std::int64_t>(random);
+}
+
+// A node with values of some candidates, and what the definition makes of it.
+template <class ValueType, class CriterionType>
+struct Case {
+  using Value = ValueType;
+  using Criterion = CriterionType;
+
+  std::vector<std::uint32_t> rows, count, weight, classes;
+  std::vector<std::int64_t> targets;
+  NodeRows node{};
+  std::vector<Value> values;  // [candidate][row]
+  std::size_t candidates;
+  SideLimits limits{1, 0};
+
+  Case(Random& random, std::size_t size, std::size_t candidate_count)
+      : rows(size), count(size), weight(size), classes(size), targets(size), values(size * candidate_count),
+        candidates(candidate_count) {
+    const bool weighted = random.chance(0.5);
+    for (std::size_t i = 0; i < size; ++i) {
+      rows[i] = static_cast<std::uint32_t>(i);
+      classes[i] = static_cast<std::uint32_t>(random.index(3));
+      targets[i] = random.between(std::is_same_v<Criterion, SumCriterion<Poisson>> ? 0 : -9, 9);
+      count[i] = static_cast<std::uint32_t>(random.between(1, 3));
+      weight[i] = weighted ? static_cast<std::uint32_t>(random.between(1, 50)) : count[i];
+      node.total_count += count[i];
+      node.total_weight += weight[i];
+    }
+    node.rows = rows.data();
+    node.size = size;
+    node.count = count.data();
+    node.weight = weight.data();
+  }
+
+  Value* candidate(std::size_t j) { return values.data() + j * node.size; }
+
+  Criterion criterion() const {
+    if constexpr (std::is_constructible_v<Criterion, const std::uint32_t*, std::size_t>) {
+      Criterion made(classes.data(), 3);
+      made.begin_node(node);
+      return made;
+    } else {
+      Criterion made(targets.data(), 0);
+      made.begin_node(node);
+      return made;
+    }
+  }
+
+  // The score of sending the values up to `below` left, or nothing where a side is too small.
+  std::optional<double> score(Criterion& c, std::size_t j, Value below) const {
+    c.begin_scan();
+    std::uint64_t left_count = 0, left_weight = 0;
+    for (std::size_t i = 0; i < node.size; ++i) {
+      if (values[j * node.size + i] > below) continue;
+      c.move(i);
+      left_count += count[i];
+      left_weight += weight[i];
+    }
+    if (left_count < std::max<std::uint64_t>(limits.min_count, 1) || left_weight < limits.min_weight ||
+        node.total_count - left_count < std::max<std::uint64_t>(limits.min_count, 1) ||
+        node.total_weight - left_weight < limits.min_weight)
+      return {};
+    return c.score();
+  }
+
+  // Every candidate, every threshold.
+  Split<Value> brute_force() const {
+    Split<Value> best;
+    Criterion c = criterion();
+    for (std::size_t j = 0; j < candidates; ++j) {
+      std::vector<Value> distinct(values.begin() + j * node.size, values.begin() + (j + 1) * node.size);
+      std::sort(distinct.begin(), distinct.end());
+      distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+      for (std::size_t i = 0; i + 1 < distinct.size(); ++i) {
+        const std::optional<double> s = score(c, j, distinct[i]);
+        if (s && *s > best.score) best = {*s, j, distinct[i], distinct[i + 1]};
+      }
+    }
+    return best;
+  }
+
+  Split<Value> search(Splitter splitter, std::uint64_t key = 0) const {
+    Criterion c = criterion();
+    SplitSearch<Value, Criterion> search(splitter, limits);
+    Stream thresholds(key);
+    Split<Value> best;
+    search(node, c, values.data(), node.size, 0, candidates, thresholds, best);
+    return best;
+  }
+};
+
+template <class Value>
+static void check_same(const Split<Value>& found, const Split<Value>& expected, const char* what, int round) {
+  CHECK_EQUAL(found.found(), expected.found(), what, "round", round);
+  if (!found.found() || !expected.found()) return;
+  CHECK_EQUAL(found.score, expected.score, what, "round", round);
+  CHECK_EQUAL(found.candidate, expected.candidate, what, "round", round);
+  CHECK_EQUAL(found.below, expected.below, what, "round", round);
+  CHECK_EQUAL(found.above, expected.above, what, "round", round);
+}
+
+// Values of every width that a search treats differently: few, below 2^24, below 2^32, below 2^55, more.
+template <class Value>
+static void fill(Random& random, Value* values, std::size_t size) {
+  const std::int64_t wide = sizeof(Value) == 8 ? (std::int64_t{1} << 61) : (std::int64_t{1} << 30) - 1;
+  const std::int64_t spans[] = {1, 5, 63, 64, 1 << 20, 1 << 26, wide >> 20, wide >> 7, wide >> 5, wide >> 4, wide};
+  const std::int64_t span = std::min(spans[random.index(std::size(spans))], wide);
+  const std::int64_t low = random.between(-wide, wide - span);
+  for (std::size_t i = 0; i < size; ++i) {
+    if constexpr (std::is_integral_v<Value>) values[i] = static_cast<Value>(random.between(low, low + span));
+    else values[i] = static_cast<double>(random.between(0, span)) / 3.0 - 1.0;
+  }
+  if (random.chance(0.1)) std::fill(values, values + size, values[0]);
+}
+
+template <class C>
+static C random_case(Random& random, std::size_t smallest, std::size_t largest) {
+  C c(random,
+      static_cast<std::size_t>(random.between(static_cast<std::int64_t>(smallest), static_cast<std::int64_t>(largest))),
+      1 + random.index(20));
+  for (std::size_t j = 0; j < c.candidates; ++j) fill(random, c.candidate(j), c.node.size);
+  if (random.chance(0.5)) c.limits = {1 + random.index(8), random.index(60)};
+  return c;
+}
+
+using GiniCase = Case<std::int32_t, ClassCriterion<Gini>>;
+using EntropyCase = Case<double, ClassCriterion<Entropy>>;
+using SquaredCase = Case<std::int64_t, SumCriterion<SquaredError>>;
+using PoissonCase = Case<std::int32_t, SumCriterion<Poisson>>;
+using AbsoluteCase = Case<std::int64_t, AbsoluteError>;
+
+template <class C>
+static void check_exact(std::uint64_t seed) {
+  Random random(seed);
+  for (int round = 0; round < 40; ++round) {
+    const C small = random_case<C>(random, 2, small_node);
+    check_same(small.search(Splitter::exact), small.brute_force(), "small", round);
+    if (small.node.total_count <= small_node)
+      check_same(small.search(Splitter::histogram), small.brute_force(), "small, histogram", round);
+    if (round % 5 == 0) {
+      const C large = random_case<C>(random, small_node + 1, 150);
+      check_same(large.search(Splitter::exact), large.brute_force(), "large", round);
+    }
+  }
+}
+
+TEST(exact_gini_of_int32) { check_exact<GiniCase>(2); }
+TEST(exact_entropy_of_float64) { check_exact<EntropyCase>(3); }
+TEST(exact_squared_error_of_int64) { check_exact<SquaredCase>(4); }
+TEST(exact_poisson_of_int32) { check_exact<PoissonCase>(5); }
+TEST(exact_absolute_error_of_int64) { check_exact<AbsoluteCase>(6); }
+
+// A histogram's split stands between neighbours, its score is its own, and it is no better than the best.
+template <class C>
+static void check_histogram(std::uint64_t seed) {
+  Random random(seed);
+  for (int round = 0; round < 25; ++round) {
+    const C c = random_case<C>(random, small_node + 1, 300);
+    const auto found = c.search(Splitter::histogram), best = c.search(Splitter::exact);
+    CHECK(found.score <= best.score, "round", round, found.score, best.score);
+    if (!found.found()) continue;
+    CHECK(found.below < found.above, "round", round);
+    bool below = false, above = false, between = false;
+    for (std::size_t i = 0; i < c.node.size; ++i) {
+      const auto v = c.values[found.candidate * c.node.size + i];
+      below |= v == found.below;
+      above |= v == found.above;
+      between |= v > found.below && v < found.above;
+    }
+    CHECK(below && above && !between, "round", round);
+    auto criterion = c.criterion();
+    const auto score = c.score(criterion, found.candidate, found.below);
+    CHECK(score.has_value(), "limits", "round", round);
+    if (score) CHECK_EQUAL(found.score, *score, "round", round);
+
+    // Candidates do not disturb one another: the best of all is the first best of each alone.
+    typename std::decay_t<decltype(found)> alone;
+    for (std::size_t j = 0; j < c.candidates; ++j) {
+      C one = c;
+      one.candidates = 1;
+      one.values.assign(c.values.begin() + j * c.node.size, c.values.begin() + (j + 1) * c.node.size);
+      auto split = one.search(Splitter::histogram);
+      split.candidate = j;
+      if (split.score > alone.score) alone = split;
+    }
+    check_same(found, alone, "alone", round);
+  }
+}
+
+TEST(histogram_gini_of_int32) { check_histogram<GiniCase>(12); }
+TEST(histogram_entropy_of_float64) { check_histogram<EntropyCase>(13); }
+TEST(histogram_squared_error_of_int64) { check_histogram<SquaredCase>(14); }
+TEST(histogram_poisson_of_int32) { check_histogram<PoissonCase>(15); }
+
+TEST(histogram_of_up_to_64_integers_is_exact) {
+  Random random(7);
+  for (int round = 0; round < 40; ++round) {
+    GiniCase c(random, 65 + random.index(200), 9);
+    const std::int64_t low = random.between(-1000000, 1000000), span = random.between(1, 63);
+    for (auto& value : c.values) value = static_cast<std::int32_t>(random.between(low, low + span));
+    if (round % 2) c.limits = {5, 40};
+    check_same(c.search(Splitter::histogram), c.brute_force(), "round", round);
+  }
+}
+
+// A step in evenly spread data is found to within a bin.
+template <class C>
+static void check_step(std::uint64_t seed, double scale) {
+  Random random(seed);
+  for (int round = 0; round < 10; ++round) {
+    C c(random, 1500, 1);
+    const double step = 0.1 + 0.8 * random.unit();
+    for (std::size_t i = 0; i < c.node.size; ++i) {
+      const double x = random.unit();
+      c.values[i] = static_cast<typename C::Value>(x * scale);
+      c.classes[i] = x > step;
+      c.targets[i] = x > step ? 5 : 1;
+    }
+    const auto found = c.search(Splitter::histogram);
+    CHECK(std::abs(static_cast<double>(found.below) / scale - step) < 1.0 / 50, "round", round, step);
+    CHECK(std::abs(static_cast<double>(found.above) / scale - step) < 1.0 / 50, "round", round, step);
+  }
+}
+
+TEST(histogram_finds_a_step) {
+  check_step<GiniCase>(21, 1e6);
+  check_step<GiniCase>(22, 1e9);
+  check_step<EntropyCase>(23, 1.0);
+  check_step<EntropyCase>(24, 1e-200);
+  check_step<SquaredCase>(25, 1e18);
+  check_step<PoissonCase>(26, 1e3);
+}
+
+// One far value squeezes all others into a bin: search is exact then.
+template <class C>
+static void check_heavy_tail(std::uint64_t seed) {
+  Random random(seed);
+  for (int round = 0; round < 12; ++round) {
+    C c(random, 65 + random.index(100), 10);
+    for (std::size_t j = 0; j < c.candidates; ++j) {
+      for (std::size_t i = 0; i < c.node.size; ++i)
+        c.candidate(j)[i] = static_cast<typename C::Value>(random.between(0, 1000));
+      c.candidate(j)[random.index(c.node.size)] = static_cast<typename C::Value>(random.chance(0.5) ? 1e9 : -1e9);
+    }
+    if (round % 2) c.limits = {4, 30};
+    check_same(c.search(Splitter::histogram), c.brute_force(), "round", round);
+  }
+}
+
+TEST(heavy_tails_are_searched_exactly) {
+  check_heavy_tail<GiniCase>(31);
+  check_heavy_tail<EntropyCase>(32);
+  check_heavy_tail<SquaredCase>(33);
+  check_heavy_tail<PoissonCase>(34);
+}
+
+TEST(a_background_of_one_value_is_no_heavy_tail) {
+  Random random(8);
+  GiniCase c(random, 500, 1);
+  for (std::size_t i = 0; i < c.node.size; ++i) {
+    c.values[i] = random.chance(0.8) ? 0 : static_cast<std::int32_t>(random.between(1, 1000000));
+    c.classes[i] = c.values[i] > 0;
+  }
+  const auto found = c.search(Splitter::histogram);
+  CHECK(found.found());
+  CHECK(found.below < 1000000 / 64, "the first bin holds the background and few others");
+}
+
+// With more classes than bins pay for, search is exact.
+TEST(many_classes_are_searched_exactly) {
+  Random random(9);
+  for (int round = 0; round < 10; ++round) {
+    GiniCase c(random, 80, 3);
+    for (auto& value : c.values) value = static_cast<std::int32_t>(random.between(0, 100000));
+    for (std::size_t i = 0; i < c.node.size; ++i) {
+      c.classes[i] = static_cast<std::uint32_t>(i / 2);
+      c.count[i] = c.weight[i] = 1;
+    }
+    c.node.total_count = c.node.total_weight = c.node.size;
+    ClassCriterion<Gini> criterion(c.classes.data(), 40);
+    criterion.begin_node(c.node);
+    Stream thresholds(0);
+    Split<std::int32_t> found, exact;
+    SplitSearch<std::int32_t, ClassCriterion<Gini>>(Splitter::histogram, c.limits)(
+        c.node, criterion, c.values.data(), c.node.size, 0, 3, thresholds, found);
+    SplitSearch<std::int32_t, ClassCriterion<Gini>>(Splitter::exact, c.limits)(c.node, criterion, c.values.data(),
+                                                                               c.node.size, 0, 3, thresholds, exact);
+    check_same(found, exact, "round", round);
+  }
+}
+
+// Integers beyond a double's mantissa, most of them the lowest: the one split there is must be found.
+TEST(histogram_of_neighbours_beyond_the_mantissa) {
+  Random random(10);
+  SquaredCase c(random, 100, 1);
+  for (std::size_t i = 0; i < c.node.size; ++i) {
+    c.values[i] = (std::int64_t{1} << 60) + (i % 10 == 0);
+    c.targets[i] = i % 10 == 0;
+  }
+  check_same(c.search(Splitter::histogram), c.brute_force(), "high", 0);
+  for (std::size_t i = 0; i < c.node.size; ++i) c.values[i] = (std::int64_t{1} << 60) + (i % 10 != 0);
+  check_same(c.search(Splitter::histogram), c.brute_force(), "low", 0);
+}
+
+TEST(histogram_of_neighbours_near_the_smallest_double) {
+  Random random(11);
+  EntropyCase c(random, 100, 1);
+  constexpr double tiny = std::numeric_limits<double>::denorm_min();
+  for (std::size_t i = 0; i < c.node.size; ++i) {
+    c.values[i] = i % 10 == 0 ? tiny : 0.0;
+    c.classes[i] = i % 10 == 0;
+  }
+  check_same(c.search(Splitter::histogram), c.brute_force(), "high", 0);
+  for (std::size_t i = 0; i < c.node.size; ++i) c.values[i] = i % 10 != 0 ? tiny : 0.0;
+  check_same(c.search(Splitter::histogram), c.brute_force(), "low", 0);
+}
+
+template <class C>
+static void check_random(std::uint64_t seed) {
+  Random random(seed);
+  for (int round = 0; round < 80; ++round) {
+    const C c = random_case<C>(random, 2, 150);
+    const auto found = c.search(Splitter::random, static_cast<std::uint64_t>(round));
+    Split<typename C::Value> expected;
+    Stream thresholds(static_cast<std::uint64_t>(round));
+    auto criterion = c.criterion();
+    for (std::size_t j = 0; j < c.candidates; ++j) {
+      const auto* v = c.values.data() + j * c.node.size;
+      const auto [low, high] = std::minmax_element(v, v + c.node.size);
+      if (*low == *high) continue;
+      typename C::Value below, above;
+      if constexpr (std::is_integral_v<typename C::Value>) {
+        below = static_cast<typename C::Value>(
+            *low + static_cast<std::int64_t>(thresholds.below(static_cast<std::uint64_t>(*high - *low))));
+        above = below + 1;
+      } else {
+        below = above = *low + thresholds.unit() * (*high - *low);
+      }
+      CHECK(below >= *low && below < *high, "round", round);
+      const auto score = c.score(criterion, j, below);
+      if (score && *score > expected.score) expected = {*score, j, below, above};
+    }
+    check_same(found, expected, "random", round);
+  }
+}
+
+TEST(random_thresholds) {
+  check_random<GiniCase>(41);
+  check_random<EntropyCase>(42);
+  check_random<SquaredCase>(43);
+  check_random<PoissonCase>(44);
+  check_random<AbsoluteCase>(45);
+}
+
+TEST(random_thresholds_of_the_widest_float64) {
+  Random random(12);
+  EntropyCase c(random, 10, 1);
+  for (std::size_t i = 0; i < c.node.size; ++i) c.values[i] = (i % 2 ? 1.0 : -1.0) * std::numeric_limits<double>::max();
+  for (std::uint64_t key = 0; key < 20; ++key) {
+    const auto found = c.search(Splitter::random, key);
+    CHECK(found.found() && found.below >= c.values[0] && found.below < c.values[1], found.below);
+  }
+}
+
+TEST(limits_that_leave_no_split) {
+  Random random(13);
+  for (const Splitter splitter : {Splitter::exact, Splitter::histogram, Splitter::random})
+    for (const std::size_t size : {10, 200}) {
+      GiniCase c(random, size, 4);
+      for (auto& value : c.values) value = static_cast<std::int32_t>(random.between(0, 1000));
+      c.limits = {c.node.total_count / 2 + 1, 0};
+      CHECK(!c.search(splitter).found());
+      c.limits = {1, c.node.total_weight / 2 + 1};
+      CHECK(!c.search(splitter).found());
+      c.limits = {std::uint64_t{1} << 40, std::uint64_t{1} << 40};
+      CHECK(!c.search(splitter).found());
+    }
+}
+
+// A later call improves on an earlier one and on nothing else.
+TEST(groups_of_candidates) {
+  Random random(14);
+  for (const Splitter splitter : {Splitter::exact, Splitter::histogram, Splitter::random})
+    for (int round = 0; round < 30; ++round) {
+      const GiniCase c = random_case<GiniCase>(random, 2, 200);
+      auto criterion = c.criterion();
+      SplitSearch<std::int32_t, ClassCriterion<Gini>> search(splitter, c.limits);
+      Stream thresholds(0);
+      Split<std::int32_t> best;
+      for (std::size_t first = 0; first < c.candidates; first += 3)
+        search(c.node, criterion, c.values.data() + first * c.node.size, c.node.size, first,
+               std::min<std::size_t>(3, c.candidates - first), thresholds, best);
+      check_same(best, c.search(splitter, 0), "groups", round);
+    }
+}

@@ -1,0 +1,439 @@
+"""The same samples and seed give the same forest, bit by bit, however it is computed.
+
+``python tests/test_determinism.py --write`` freezes the forests of today in golden.json. Do so only
+when a change is meant to change forests, and say so in the changelog.
+"""
+
+import functools
+import hashlib
+import itertools
+import json
+import sys
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+import morforest
+from morforest import (
+    Atoms,
+    Axis,
+    Mixture,
+    MorfClassifier,
+    MorfRegressor,
+    Patch,
+    SparseOblique,
+)
+from morforest._kernel import core
+
+GOLDEN = Path(__file__).with_name("golden.json")
+SPLITTERS = ("histogram", "exact", "random")
+
+
+# --- data that are the same everywhere -------------------------------------------------------
+
+
+def whole_numbers(n, high, seed=0):
+    """Pseudo-random integers from 0 to high - 1, by integer arithmetic alone."""
+    state = np.arange(1 + seed * n, 1 + (seed + 1) * n, dtype=np.uint64)
+    for _ in range(3):
+        state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+        state ^= state >> np.uint64(29)
+    return (state >> np.uint64(33)).astype(np.int64) % high
+
+
+@functools.cache
+def digits(n=300):
+    X, y = load_digits(return_X_y=True)
+    return X[:n].reshape(-1, 8, 8).astype(np.uint8), y[:n]
+
+
+@functools.cache
+def table(n=300):
+    """Floats with a class and a positive number that depend on them."""
+    X = whole_numbers(n * 6, 4001).reshape(n, 6) / 1000 - 2
+    score = X[:, 0] * 2 + X[:, 1] - X[:, 2] + whole_numbers(n, 100, 1) / 50
+    return X, (score > 1).astype(int), score - score.min() + 0.5
+
+
+@functools.cache
+def images(n=120):
+    """Samples of 28 by 28 whole numbers, with the brighter half as class."""
+    X = whole_numbers(n * 784, 256).reshape(n, 28, 28)
+    y = whole_numbers(n, 2, 5)
+    X[y == 1, 5:12, 8:20] //= 2
+    return X.astype(np.uint8), y
+
+
+# --- comparison ------------------------------------------------------------------------------
+
+
+def arrays(model):
+    return {k: v for k, v in vars(model._forest).items() if isinstance(v, np.ndarray)}
+
+
+def predictions(model, X):
+    return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
+
+
+def assert_same(a, b, X=None, other_X=None):
+    """Equal in every bit: the arrays of the forests, and predictions for X."""
+    ours, theirs = arrays(a), arrays(b)
+    assert ours.keys() == theirs.keys()
+    for name, values in ours.items():
+        assert values.dtype == theirs[name].dtype, name
+        assert values.shape == theirs[name].shape, name
+        assert values.tobytes() == theirs[name].tobytes(), name
+    if X is not None:
+        other_X = X if other_X is None else other_X
+        assert predictions(a, X).tobytes() == predictions(b, other_X).tobytes()
+
+
+def classifier(dictionary=None, **parameters):
+    return MorfClassifier(dictionary, **{"n_estimators": 6, "random_state": 0, **parameters})
+
+
+def regressor(dictionary=None, **parameters):
+    return MorfRegressor(dictionary, **{"n_estimators": 6, "random_state": 0, **parameters})
+
+
+# --- threads and processes -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_jobs", [2, 4, -1])
+@pytest.mark.parametrize("n_trees", [1, 3, 70])
+def test_the_number_of_jobs_does_not_matter(n_jobs, n_trees):
+    X, y = digits()
+    one, many = (
+        classifier(n_estimators=n_trees, n_jobs=jobs, oob_score=n_trees > 50).fit(X, y)
+        for jobs in (1, n_jobs)
+    )
+    # Enough rows for predictions to be shared among threads.
+    assert_same(one, many, np.concatenate([X] * 5))
+    if n_trees > 50:
+        assert one.oob_decision_function_.tobytes() == many.oob_decision_function_.tobytes()
+    many.n_jobs = 1
+    assert_same(one, many, X)
+
+
+def test_the_number_of_jobs_does_not_matter_in_regression():
+    X, _, y = table()
+    one, many = (regressor(n_jobs=jobs, n_estimators=20).fit(X, y) for jobs in (1, 3))
+    assert_same(one, many, np.concatenate([X] * 5))
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky", "sequential"])
+def test_the_backend_does_not_matter(backend):
+    X, y = digits()
+    expected = classifier(Mixture([Patch(max_size=3), Axis()]), n_estimators=8).fit(X, y)
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        model = classifier(Mixture([Patch(max_size=3), Axis()]), n_estimators=8).fit(X, y)
+        assert_same(model, expected, np.concatenate([X] * 3))
+
+
+def test_many_trees_begin_with_the_few():
+    X, y = digits()
+    few, many = (classifier(n_estimators=n).fit(X, y) for n in (3, 7))
+    nodes = int(few._forest.tree_begin[-1])
+    assert many._forest.tree_begin[3] == nodes
+    np.testing.assert_array_equal(few._forest.thresholds(), many._forest.thresholds()[:nodes])
+    np.testing.assert_array_equal(few.apply(X), many.apply(X)[:, :3])
+
+
+# --- the form of the data --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dictionary", [None, Patch((2, 2), (3, 9)), SparseOblique(), Axis()])
+def test_images_and_flat_rows_with_a_shape_are_the_same(dictionary):
+    X, y = images()
+    flat = X.reshape(-1, 784)
+    shaped = classifier(dictionary).fit(X, y)
+    rows = classifier(dictionary, data_shape=(28, 28)).fit(flat, y)
+    assert_same(shaped, rows, X, flat)
+    assert shaped.feature_importances_.tobytes() == rows.feature_importances_.tobytes()
+
+
+def test_memory_order_does_not_matter():
+    X, y = images()
+    expected = classifier().fit(X, y)
+    wide = np.zeros((len(X), 28, 56), dtype=X.dtype)
+    wide[:, :, ::2] = X
+    for same in (np.asfortranarray(X), wide[:, :, ::2], X[:, ::-1][:, ::-1]):
+        assert_same(classifier().fit(same, y), expected, same, X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.int64, np.uint64])
+@pytest.mark.parametrize("dictionary", [Patch((1, 1), (5, 5)), SparseOblique()])
+def test_the_type_of_whole_numbers_does_not_matter(dtype, dictionary):
+    X, y = images()
+    expected = classifier(dictionary).fit(X, y)
+    assert_same(classifier(dictionary).fit(X.astype(dtype), y), expected, X.astype(dtype), X)
+
+
+def test_booleans_are_zeros_and_ones():
+    X, y = images()
+    expected = classifier().fit((X > 99).astype(np.float32), y)
+    assert_same(classifier().fit(X > 99, y), expected, X > 99, (X > 99).astype(int))
+
+
+def test_single_and_double_precision_of_the_same_numbers_are_the_same():
+    X, y, _ = table()
+    X = X.astype(np.float32)
+    assert_same(classifier().fit(X, y), classifier().fit(X.astype(float), y), X)
+
+
+def test_labels_do_not_matter():
+    X, y = digits()
+    names = np.array([f"class {i}" for i in range(10)])
+    assert_same(classifier().fit(X, y), classifier().fit(X, names[y]), X)
+
+
+def test_batches_of_predictions_do_not_matter():
+    for X, model in (
+        (table()[0], classifier().fit(*table()[:2])),
+        (digits()[0], classifier().fit(*digits())),
+    ):
+        whole = model.predict_proba(X)
+        parts = [model.predict_proba(X[i : i + 7]) for i in range(0, len(X), 7)]
+        assert np.concatenate(parts).tobytes() == whole.tobytes()
+
+
+# --- a forest is a function of the multiset of samples ---------------------------------------
+
+VARIANTS = {
+    "default": {},
+    "all rows": {"bootstrap": False},
+    "small bags": {"max_samples": 0.4},
+    "leaves": {"min_samples_leaf": 0.02, "min_samples_split": 9},
+    "best first": {"max_leaf_nodes": 12},
+    "random": {"splitter": "random"},
+    "exact": {"splitter": "exact"},
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_order_of_rows_does_not_matter(name):
+    order = np.argsort(whole_numbers(300, 2**30, 3), kind="stable")
+    X, y = digits()
+    model = classifier(**VARIANTS[name]).fit(X, y)
+    assert_same(model, classifier(**VARIANTS[name]).fit(X[order], y[order]), X)
+    X, labels, y = table()
+    for criterion in ("squared_error", "absolute_error", "poisson"):
+        model = regressor(criterion=criterion, **VARIANTS[name]).fit(X, y)
+        other = regressor(criterion=criterion, **VARIANTS[name]).fit(X[order], y[order])
+        assert_same(model, other, X)
+    model = classifier(class_weight="balanced_subsample", **VARIANTS[name]).fit(X, labels)
+    other = classifier(class_weight="balanced_subsample", **VARIANTS[name])
+    assert_same(model, other.fit(X[order], labels[order]), X)
+
+
+def test_the_order_of_rows_does_not_matter_out_of_bag():
+    X, y = digits()
+    order = np.argsort(whole_numbers(300, 2**30, 3), kind="stable")
+    model = classifier(n_estimators=30, oob_score=True).fit(X, y)
+    other = classifier(n_estimators=30, oob_score=True).fit(X[order], y[order])
+    np.testing.assert_array_equal(model.oob_decision_function_[order], other.oob_decision_function_)
+
+
+@pytest.mark.parametrize("bootstrap", [True, False])
+def test_the_order_of_weighted_rows_does_not_matter(bootstrap):
+    X, y, _ = table()
+    order = np.argsort(whole_numbers(300, 2**30, 3), kind="stable")
+    weights = (whole_numbers(300, 1000, 4) + 1) / 7
+    for class_weight in (None, "balanced", "balanced_subsample"):
+        common = {"bootstrap": bootstrap, "class_weight": class_weight}
+        model = classifier(**common).fit(X, y, sample_weight=weights)
+        other = classifier(**common).fit(X[order], y[order], sample_weight=weights[order])
+        assert_same(model, other, X)
+
+
+def test_the_order_of_many_rows_does_not_matter():
+    # The number format is chosen by a look at the data, which must not hang on the order: a few
+    # small numbers, here in neighbouring rows, ask for a finer one.
+    n = 4096
+    X = whole_numbers(n * 2, 10_000).reshape(n, 2) / 7
+    X[:, 1] = np.where(np.isin(np.arange(n), np.arange(2, 60, 4)), 3e-8, 0)
+    y = X[:, 0] % 3 + (X[:, 1] > 0)
+    forests = []
+    for shift in range(4):
+        rows = np.roll(np.arange(n), shift)
+        forests.append(regressor(Axis(), n_estimators=2, max_depth=6).fit(X[rows], y[rows]))
+    for a, b in itertools.pairwise(forests):
+        assert a._forest.cell_format == b._forest.cell_format
+        assert_same(a, b, X)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("kind", ["images", "floats", "balanced", "regression"])
+def test_a_weight_of_two_is_the_row_twice(name, kind):
+    common = VARIANTS[name]
+    X, labels, target = table()
+    make, X, y = {
+        "images": (classifier, *digits()),
+        "floats": (classifier, X, labels),
+        "balanced": (functools.partial(classifier, class_weight="balanced"), X, labels),
+        "regression": (regressor, X, target),
+    }[kind]
+    times = whole_numbers(len(X), 4, 6)
+    repeated = np.repeat(np.arange(len(X)), times)
+    weighted = make(**common).fit(X, y, sample_weight=times)
+    assert_same(weighted, make(**common).fit(X[repeated], y[repeated]), X)
+    assert_same(weighted, make(**common).fit(X, y, sample_weight=times.astype(float)), X)
+
+
+def test_weights_of_one_are_no_weights():
+    X, y = digits()
+    assert_same(classifier().fit(X, y), classifier().fit(X, y, sample_weight=np.ones(300)), X)
+
+
+def test_a_weight_of_zero_is_no_row():
+    X, y, target = table()
+    for weights in (whole_numbers(300, 2, 7), whole_numbers(300, 2, 7) * 0.3):
+        keep = weights > 0
+        model = classifier().fit(X, y, sample_weight=weights)
+        assert_same(model, classifier().fit(X[keep], y[keep], sample_weight=weights[keep]), X)
+        model = regressor().fit(X, target, sample_weight=weights)
+        other = regressor().fit(X[keep], target[keep], sample_weight=weights[keep])
+        assert_same(model, other, X)
+
+
+# --- both builds of the core -----------------------------------------------------------------
+
+
+@pytest.fixture
+def baseline(monkeypatch):
+    """Switch the package to the build for every processor."""
+    if core is morforest._core:
+        pytest.skip("this is the only build here")
+
+    def switch():
+        for name, module in list(sys.modules.items()):
+            if name.startswith("morforest.") and getattr(module, "core", None) is core:
+                monkeypatch.setattr(module, "core", morforest._core)
+
+    return switch
+
+
+# --- frozen forests --------------------------------------------------------------------------
+
+HAAR = [[1, 1, -1, -1, 0, 0], [1, -1, 0, 0, 0, 0], [0, 0, 1, 1, -1, -1], [0, 0, 0, 0, 1, 2]]
+
+DICTIONARIES = {
+    "axis": Axis(),
+    "sparse": SparseOblique(2.5),
+    "dense": SparseOblique(density=0.1),
+    "patch zero": Patch((1, 2), (3, 4)),
+    "patch inside": Patch(2, 4, boundary="inside"),
+    "patch wrap": Patch(2, (4, 5), boundary="wrap"),
+    "patch loose": Patch(1, 3, contiguous=(False, True)),
+    "patch fractions": Patch(0.25, 0.5, boundary=("zero", "wrap"), contiguous=False),
+    "mixture": Mixture([Patch(max_size=3), Axis(), SparseOblique()], weights=[0.6, 0.3, 0.1]),
+}
+
+
+def golden_cases():
+    """Each frozen forest: estimator, samples, targets, sample weights."""
+    X, y = digits(200)
+    flat, labels, target = table(200)
+    weights = whole_numbers(200, 4, 8)
+    cases = {}
+    for name, dictionary in DICTIONARIES.items():
+        for criterion in ("gini", "entropy"):
+            model = classifier(dictionary, criterion=criterion, n_estimators=3)
+            cases[f"digits, {name}, {criterion}"] = (model, X, y, None)
+    for name, dictionary in {
+        "axis": Axis(),
+        "sparse": SparseOblique(2.5),
+        "patch": Patch(1, 3),
+        "whole atoms": Atoms(HAAR),
+        "fractional atoms": Atoms(np.array(HAAR) * 0.75 + 0.0625, probabilities=[4, 3, 2, 1]),
+    }.items():
+        for criterion in ("squared_error", "absolute_error", "poisson"):
+            model = regressor(dictionary, criterion=criterion, n_estimators=3)
+            cases[f"table, {name}, {criterion}"] = (model, flat, target, None)
+        cases[f"table, {name}, gini"] = (classifier(dictionary), flat, labels, None)
+    for splitter in SPLITTERS:
+        for bootstrap in (True, False):
+            parameters = {"splitter": splitter, "bootstrap": bootstrap, "n_estimators": 3}
+            name = f"{splitter}, {'bags' if bootstrap else 'all rows'}"
+            cases[f"classes, {name}"] = (classifier(**parameters), flat, labels, None)
+            cases[f"numbers, {name}"] = (regressor(**parameters), flat, target, None)
+    wide = flat * [1, 1, 1, 1e-7, 1e9, 1]
+    for name, model, samples, truth, weight in (
+        ("whole weights", classifier(), X, y, weights),
+        ("fractional weights", classifier(), X, y, weights / 3 + 0.5),
+        ("fractional weights of all", regressor(bootstrap=False), flat, target, weights / 3 + 0.5),
+        ("class weights", classifier(class_weight="balanced"), flat, labels, None),
+        ("class weights by bag", classifier(class_weight="balanced_subsample"), flat, labels, None),
+        ("best first", classifier(max_leaf_nodes=15), X, y, None),
+        ("limits", regressor(min_samples_leaf=4, max_depth=6, max_samples=0.7), flat, target, None),
+        ("cut", classifier(min_impurity_decrease=0.01, min_weight_fraction_leaf=0.02), X, y, None),
+        ("wide range", classifier(Axis()), wide, labels, None),
+        ("wide range of sums", classifier(), wide, labels, None),
+        ("large integers", classifier(), (flat * 1000).astype(np.int64) * 2**40, labels, None),
+        ("channels", classifier(Patch(2, 3), channel_axis=0), X, y, None),
+        ("volumes", classifier(), X.reshape(-1, 4, 4, 4), y, None),
+    ):
+        cases[name] = (model, samples, truth, weight)
+    return cases
+
+
+def contents(case):
+    """Fit, and return all that must stay: the forest's arrays, importances, predictions."""
+    model, X, y, weights = case
+    model.fit(X, y, sample_weight=weights)
+    shares = {"importances": model.feature_importances_, "shares": model.split_shares_}
+    return {**arrays(model), **shares, "predictions": predictions(model, X)}
+
+
+def digest(values):
+    """SHA-256 of arrays, each in a type that holds any of its kind."""
+    found = hashlib.sha256()
+    for name, array in sorted(values.items()):
+        wide = array.astype("<f8" if array.dtype.kind == "f" else "<i8")
+        found.update(f"{name} {wide.dtype.str} {wide.shape}".encode())
+        found.update(wide.tobytes())
+    return found.hexdigest()
+
+
+CASES = golden_cases()
+
+
+@pytest.fixture(scope="module")
+def golden():
+    return json.loads(GOLDEN.read_text())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_frozen_forest_is_grown_again(name, golden):
+    assert digest(contents(CASES[name])) == golden[name]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_baseline_build_grows_it_too(name, golden, baseline):
+    baseline()
+    assert digest(contents(CASES[name])) == golden[name]
+
+
+def test_frozen_forests_differ_and_are_all_there(golden):
+    assert golden.keys() == CASES.keys()
+    assert len(set(golden.values())) == len(golden)
+
+
+def test_a_digest_sees_every_array():
+    values = contents(CASES["digits, mixture, gini"])
+    for name, array in values.items():
+        if array.size:
+            changed = array.copy()
+            last = array.flat[-1]
+            changed.flat[-1] = np.nextafter(last, 9) if array.dtype.kind == "f" else last ^ 1
+            assert digest({**values, name: changed}) != digest(values), name
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--write"]:
+        sys.exit(f"usage: {sys.argv[0]} --write")
+    frozen = {name: digest(contents(case)) for name, case in CASES.items()}
+    GOLDEN.write_text(json.dumps(frozen, indent=2) + "\n")
