@@ -113,4 +113,4 @@ pytest: .venv/.test | native
 oldest: .venv-oldest/.test | pytest
 	@echo "== compatibility: $$(.venv-oldest/bin/python -m pip show scikit-learn | sed -n 2p)"
 	@.venv-oldest/bin/python -m pytest --numprocesses $(JOBS) \
-	  tests/test_estimator_checks.py tests/test_forest.py
+	  tests/test_estimator_checks.py tests/test_forest.py tests/test_fitted.py

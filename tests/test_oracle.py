@@ -144,7 +144,7 @@ class OracleForest:
         total = self.n_draws
         if not self.parameters["bootstrap"]:
             total = int(self.given_weights.sum()) if self.whole else 2**31
-        found = choose_target_format(y, total, self.parameters["criterion"] != "poisson")
+        found = choose_target_format(y, total, self.parameters["criterion"])
         self.bits, self.centre = found.bits, found.centre
         self.target = oracle.fixed_point(y - self.centre, self.bits)
         assert int(abs(self.target).max()) * total < 2**62
@@ -638,7 +638,8 @@ def test_fixed_weights_keep_proportions_and_sum_below_the_limit(weights):
 )
 def test_target_sums_stay_below_the_limit(y, total_weight, centred):
     y = np.array(y)
-    found = choose_target_format(y, total_weight, centred)
+    criterion = "squared_error" if centred else "poisson"
+    found = choose_target_format(y, total_weight, criterion)
     assert found.centre == ((y.min() + y.max()) / 2 if centred else 0.0)
     largest = int(abs(oracle.fixed_point(y - found.centre, found.bits)).max())
     assert largest * total_weight < 2**62

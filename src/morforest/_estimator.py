@@ -24,7 +24,7 @@ from morforest._numbers import (
     choose_target_format,
     whole_weights,
 )
-from morforest.dictionary import default_dictionary, resolve, seed_from
+from morforest.dictionary import Plan, default_dictionary, resolve, seed_from
 
 UNLIMITED = 2**64 - 1
 EMPTY_CLASSES = np.empty(0, dtype=np.uint32)
@@ -84,7 +84,7 @@ class BaseMorf(BaseEstimator):
         X, shape = validation.check_samples(self, X, fitting=True)
         n_samples = len(X)
         target = self._read_target(y, n_samples)
-        weights = validation.check_weights(sample_weight, len(X))
+        weights = validation.check_weights(sample_weight, n_samples)
         chosen = default_dictionary(shape) if self.dictionary is None else self.dictionary
         plan = resolve(chosen, shape, self.channel_axis)
         plan = replace(plan, dictionary=clone(plan.dictionary))  # later changes must not reach it
@@ -92,30 +92,54 @@ class BaseMorf(BaseEstimator):
         if weights is not None and not weights.all():  # such rows are as if they were not there
             kept = np.flatnonzero(weights)
             X, target, weights = X[kept], target[kept], weights[kept]
-        whole = None if weights is None else whole_weights(weights)
-        fractional = None if whole is not None else weights
-        total = len(X) if whole is None else int(whole.sum())
-        draws = self._bag_size(total)
-        rule = self._rule(X.shape[1], draws or total)
 
         before = self._earlier_forest(shape)
         first = before.n_trees if before else 0
         if not first:
             self._seed = seed_from(self.random_state)
-        more = int(self.n_estimators) - first
-        if more == 0:
+        if self.n_estimators == first:
             warnings.warn(
                 "warm_start with the same n_estimators grows no new trees.", UserWarning, 3
             )
             return self
+        task, target_format = self._prepare(X, target, weights, plan, before)
+        trees: list[dict[str, np.ndarray]] = []
+        try:
+            numbers = range(first, int(self.n_estimators))
+            for tree in grow_trees(task, numbers, self.n_jobs, self.verbose):
+                trees.append(tree)
+        finally:
+            if trees:
+                views, cell_format = task.table.dictionary.views, task.table.cell_format
+                class_count = task.targets["class_count"]
+                self._forest = assemble(
+                    trees, shape, views, cell_format, class_count, target_format, before
+                )
+                self.data_shape_ = shape
+                self.dictionary_ = plan.dictionary
+        if self.oob_score:
+            self._score_out_of_bag(task, target, kept, n_samples)
+        return self
+
+    def _prepare(
+        self,
+        X: np.ndarray,
+        target: np.ndarray,
+        weights: np.ndarray | None,
+        plan: Plan,
+        before: Forest | None,
+    ) -> tuple[GrowthTask, TargetFormat | None]:
+        """Turn samples, targets, weights and parameters into what the trees share."""
+        whole = None if weights is None else whole_weights(weights)
+        fractional = weights if whole is None else None
+        total = len(X) if whole is None else int(whole.sum())
+        draws = self._bag_size(total)
+        rule = self._rule(X.shape[1], draws or total)
 
         cell_format, cells = choose_format(X, plan.bounds())
         if before is not None:
-            same = (cell_format.shift, cell_format.real) == (
-                before.cell_format.shift,
-                before.cell_format.real,
-            )
-            if not same:
+            now, then = cell_format, before.cell_format
+            if (now.shift, now.real) != (then.shift, then.real):
                 raise ValueError(
                     "warm_start needs data like those of the first fit: their range or kind of "
                     "numbers differs too much. Fit a new forest instead."
@@ -123,11 +147,10 @@ class BaseMorf(BaseEstimator):
         table = TrainingTable(X, plan, cell_format, cells)
         tree_weight = WEIGHT_LIMIT if fractional is not None and not draws else draws or total
         targets, target_format = self._encode_target(target, tree_weight)
-        gain_exponent = 0
         if target_format is not None:
-            gain_exponent = target_format.gain_exponent(self.criterion)
-            decrease = np.ldexp(rule["min_impurity_decrease"], -gain_exponent)
+            decrease = np.ldexp(rule["min_impurity_decrease"], -target_format.gain_exponent)
             rule["min_impurity_decrease"] = float(decrease)
+        classes = self._classes()
         bagging = make_bagging(
             table.core.hash,
             target,
@@ -135,31 +158,10 @@ class BaseMorf(BaseEstimator):
             fractional,
             draws,
             self._class_factors(target, weights),
-            self._classes(),
-            target if self._classes().size else EMPTY_CLASSES,
+            classes,
+            target if classes.size else EMPTY_CLASSES,
         )
-        task = GrowthTask(table, bagging, self._seed, targets, rule)
-        trees: list[dict[str, np.ndarray]] = []
-        try:
-            for tree in grow_trees(task, range(first, first + more), self.n_jobs, self.verbose):
-                trees.append(tree)
-        finally:
-            if trees:
-                self._forest = assemble(
-                    trees,
-                    plan.shape,
-                    table.dictionary.views,
-                    cell_format,
-                    targets["class_count"],
-                    target_format,
-                    gain_exponent,
-                    before,
-                )
-                self.data_shape_ = plan.shape
-                self.dictionary_ = plan.dictionary
-        if self.oob_score:
-            self._score_out_of_bag(task, target, kept, n_samples)
-        return self
+        return GrowthTask(table, bagging, self._seed, targets, rule), target_format
 
     def _earlier_forest(self, shape: tuple[int, ...]) -> Forest | None:
         before = self._forest
@@ -464,7 +466,7 @@ class Regression(RegressorMixin, BaseMorf):
     def _encode_target(
         self, target: np.ndarray, tree_weight: int
     ) -> tuple[dict[str, Any], TargetFormat]:
-        chosen = choose_target_format(target, tree_weight, centred=self.criterion != "poisson")
+        chosen = choose_target_format(target, tree_weight, self.criterion)
         targets = {
             "classes": EMPTY_CLASSES,
             "class_count": 0,

@@ -327,10 +327,10 @@ def assemble(
     cell_format: CellFormat,
     class_count: int,
     target_format: TargetFormat | None,
-    gain_exponent: int = 0,
     before: Forest | None = None,
 ) -> Forest:
     """Put grown trees behind one another, after those of an earlier forest."""
+    gain_exponent = 0 if target_format is None else target_format.gain_exponent
     columns: dict[str, list[np.ndarray]] = {name: [] for name in trees[0]} if trees else {}
     begin = [0]
     payloads = 0

@@ -170,16 +170,14 @@ class TargetFormat:
     """How regression targets became integers: round((y - centre) * 2^bits).
 
     `scale` is the exponent of the largest |y - centre|. The core measures gains as if that were
-    about one, because the square of a large or small unit may leave the range of floats.
+    about one, because the square of a large or small unit may leave the range of floats:
+    `gain_exponent` is the power of two by which they differ from the user's units.
     """
 
     centre: float
     bits: int
     scale: int
-
-    def gain_exponent(self, criterion: str) -> int:
-        """Return the power of two by which gains differ from the user's units."""
-        return 2 * self.scale if criterion == "squared_error" else self.scale
+    gain_exponent: int
 
     def encode(self, y: np.ndarray) -> np.ndarray:
         """Make the core's integers."""
@@ -190,16 +188,17 @@ class TargetFormat:
         return np.ldexp(values, -self.bits) + self.centre
 
 
-def choose_target_format(y: np.ndarray, total_weight: int, centred: bool) -> TargetFormat:
+def choose_target_format(y: np.ndarray, total_weight: int, criterion: str) -> TargetFormat:
     """Choose the finest format in which no weighted sum overflows."""
     low, high = float(y.min()), float(y.max())
-    centre = low / 2 + high / 2 if centred else 0.0
+    centre = 0.0 if criterion == "poisson" else low / 2 + high / 2
     largest = max(abs(low - centre), abs(high - centre))
     if largest == 0:
-        return TargetFormat(centre, 0, 0)
+        return TargetFormat(centre, 0, 0, 0)
     scale = math.frexp(largest)[1]
     bits = 61 - scale - int(total_weight).bit_length()
-    return TargetFormat(centre, min(bits, 1000), scale)
+    gain_exponent = 2 * scale if criterion == "squared_error" else scale
+    return TargetFormat(centre, min(bits, 1000), scale, gain_exponent)
 
 
 def whole_weights(weights: np.ndarray) -> np.ndarray | None:

@@ -1,0 +1,120 @@
+"""Small data and small forests that several test files share."""
+
+import functools
+
+import numpy as np
+from sklearn.datasets import load_digits, make_friedman1
+
+from morforest import (
+    MorfClassifier,
+    MorfRegressor,
+    MorfTreeClassifier,
+    MorfTreeRegressor,
+)
+
+N_TREES = 5
+
+
+@functools.cache
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X.reshape(-1, 8, 8)[:400].astype(np.uint8), y[:400]
+
+
+@functools.cache
+def friedman(n=250):
+    return make_friedman1(n, n_features=8, noise=0.5, random_state=3)
+
+
+def classifier(dictionary=None, **parameters):
+    parameters = {"n_estimators": N_TREES, "random_state": 0, **parameters}
+    return MorfClassifier(dictionary, **parameters)
+
+
+def regressor(dictionary=None, **parameters):
+    parameters = {"n_estimators": N_TREES, "random_state": 0, **parameters}
+    return MorfRegressor(dictionary, **parameters)
+
+
+def fit_digits(dictionary=None, sample_weight=None, **parameters):
+    X, y = digits()
+    return classifier(dictionary, **parameters).fit(X, y, sample_weight=sample_weight)
+
+
+def fit_friedman(dictionary=None, sample_weight=None, **parameters):
+    X, y = friedman()
+    return regressor(dictionary, **parameters).fit(X, y, sample_weight=sample_weight)
+
+
+def arrays(model):
+    return {k: v for k, v in vars(model._forest).items() if isinstance(v, np.ndarray)}
+
+
+def assert_same_forest(a, b):
+    ours, theirs = arrays(a), arrays(b)
+    assert ours.keys() == theirs.keys()
+    for name, values in ours.items():
+        assert values.dtype == theirs[name].dtype
+        np.testing.assert_array_equal(values, theirs[name], err_msg=name)
+
+
+def differ(a, b):
+    return any(not np.array_equal(v, arrays(b)[name]) for name, v in arrays(a).items())
+
+
+def roots(forest):
+    return forest.tree_begin[:-1].astype(int)
+
+
+def split_paths(forest, tree=0):
+    """Gain of each split of a tree, by its path from the root: a string of L and R."""
+    begin = int(forest.tree_begin[tree])
+    gains = forest.gains()
+    found, open_nodes = {}, [("", begin)]
+    while open_nodes:
+        path, node = open_nodes.pop()
+        if forest.next[node] >= 0:
+            found[path] = float(gains[node])
+            left = begin + int(forest.next[node])
+            open_nodes += [(path + "L", left), (path + "R", left + 1)]
+    return found
+
+
+@functools.cache
+def samples():
+    """Whole numbers from 0 to 99, and classes by a contrast of two of them."""
+    X = np.random.default_rng(0).integers(0, 100, (120, 6))
+    return X, (X[:, 0] > X[:, 1]).astype(int)
+
+
+def walk(model, X):
+    """Leaves by hand, in exact arithmetic of Python: atoms and thresholds, node by node."""
+    forest = model._forest
+    atoms, thresholds = forest.atoms(), forest.thresholds()
+    leaves = np.empty((len(X), forest.n_trees), dtype=int)
+    for i, row in enumerate(np.asarray(X, dtype=object).reshape(len(X), -1).tolist()):
+        for tree in range(forest.n_trees):
+            begin = node = int(forest.tree_begin[tree])
+            while forest.next[node] >= 0:
+                atom = atoms[[node]]
+                terms = zip(atom.indices.tolist(), atom.data.tolist(), strict=True)
+                value = sum(int(weight) * as_exact(row[cell]) for cell, weight in terms)
+                node = begin + int(forest.next[node]) + (value > as_exact(thresholds[node]))
+            leaves[i, tree] = node - begin
+    return leaves
+
+
+def as_exact(value):
+    """A float as a whole number of steps of 2^-1074."""
+    if isinstance(value, int):
+        return value << 1074
+    numerator, denominator = float(value).as_integer_ratio()
+    return numerator * ((1 << 1074) // denominator)
+
+
+ALL = [MorfClassifier, MorfRegressor, MorfTreeClassifier, MorfTreeRegressor]
+
+
+def small(estimator, **parameters):
+    forest = estimator in (MorfClassifier, MorfRegressor)
+    return estimator(random_state=0, **({"n_estimators": 3} if forest else {}), **parameters)
