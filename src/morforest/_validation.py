@@ -124,6 +124,8 @@ def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
     """Return sample weights as float64, or None if there are none."""
     if sample_weight is None:
         return None
+    if np.iscomplexobj(np.asarray(sample_weight)):
+        raise ValueError("sample_weight must hold real numbers, got complex ones.")
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:

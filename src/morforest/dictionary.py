@@ -287,7 +287,7 @@ class Patch(_Dictionary):
     --------
     >>> from morforest import Patch
     >>> Patch(max_size=(1, 3), boundary="wrap").sample((2, 5), 1, random_state=1).toarray()
-    array([[0., 0., 0., 0., 0., 0., 0., 1., 0., 0.]])
+    array([[0., 0., 0., 0., 0., 0., 1., 1., 0., 0.]])
     """
 
     def __init__(
