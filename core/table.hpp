@@ -129,6 +129,14 @@ struct RowLayout {
 template <class Cell>
 void accumulate_along(Cell* view, std::int64_t features, std::int64_t length, std::int64_t stride) {
   using Wrapping = std::make_unsigned_t<std::conditional_t<std::is_integral_v<Cell>, Cell, std::int64_t>>;
+  if (stride == 1) {  // the running sum stays in a register
+    for (std::int64_t block = 0; block < features; block += length) {
+      Wrapping sum = 0;
+      for (std::int64_t i = block; i < block + length; ++i)
+        view[i] = static_cast<Cell>(sum = static_cast<Wrapping>(sum + static_cast<Wrapping>(view[i])));
+    }
+    return;
+  }
   for (std::int64_t block = 0; block < features; block += length * stride)
     for (std::int64_t i = block + stride; i < block + length * stride; ++i)
       view[i] = static_cast<Cell>(static_cast<Wrapping>(static_cast<Wrapping>(view[i]) + static_cast<Wrapping>(view[i - stride])));
@@ -138,8 +146,7 @@ void accumulate_along(Cell* view, std::int64_t features, std::int64_t length, st
 template <class In, class Cell>
 std::uint64_t fill_row(const In* x, const RowLayout& layout, const Quantiser& quantiser, Cell* row) {
   const std::int64_t p = layout.features;
-  std::uint64_t lanes[4] = {1, 2, 3, 4};  // four independent chains hide the multiplier's latency
-  for (std::int64_t j = 0; j < p; ++j) {
+  const auto put = [&](std::int64_t j) {  // writes a cell and returns what to hash
     std::uint64_t bits;
     if constexpr (std::is_floating_point_v<Cell>) {
       row[j] = quantiser.real(x[j]);
@@ -149,8 +156,20 @@ std::uint64_t fill_row(const In* x, const RowLayout& layout, const Quantiser& qu
       row[j] = static_cast<Cell>(q);
       bits = static_cast<std::uint64_t>(q);
     }
-    lanes[j & 3] = (lanes[j & 3] ^ (lanes[j & 3] >> 29) ^ bits) * 0xBF58476D1CE4E5B9ULL;
+    return bits;
+  };
+  const auto step = [](std::uint64_t h, std::uint64_t bits) { return (h ^ (h >> 29) ^ bits) * 0xBF58476D1CE4E5B9ULL; };
+  std::uint64_t h0 = 1, h1 = 2, h2 = 3, h3 = 4;  // four independent chains hide the multiplier's latency
+  std::int64_t j = 0;
+  for (; j + 4 <= p; j += 4) {
+    h0 = step(h0, put(j));
+    h1 = step(h1, put(j + 1));
+    h2 = step(h2, put(j + 2));
+    h3 = step(h3, put(j + 3));
   }
+  if (j < p) h0 = step(h0, put(j++));
+  if (j < p) h1 = step(h1, put(j++));
+  if (j < p) h2 = step(h2, put(j++));
   for (std::size_t v = 1; v < layout.views.size(); ++v) std::memcpy(row + v * p, row, p * sizeof(Cell));
   if constexpr (std::is_integral_v<Cell>) {
     for (std::size_t v = 0; v < layout.views.size(); ++v) {
@@ -162,7 +181,7 @@ std::uint64_t fill_row(const In* x, const RowLayout& layout, const Quantiser& qu
     }
   }
   row[layout.cells() - 1] = 0;
-  return mix(mix(mix(mix(lanes[0]) ^ lanes[1]) ^ lanes[2]) ^ lanes[3]);
+  return mix(mix(mix(mix(h0) ^ h1) ^ h2) ^ h3);
 }
 
 class Table {
