@@ -43,15 +43,17 @@ inline bool suits_byte_patches(const Dictionary& dictionary) {
 
 #if MORFOREST_BYTE_PATCHES
 
-class BytePatchProjector final : public Projection<std::int32_t> {
+class BytePatchProjector final : public Projection<std::uint16_t> {
  public:
   // The table's type is CellType::bytes.
   BytePatchProjector(const Table& table, const Dictionary& dictionary)
       : base_(reinterpret_cast<const std::uint8_t*>(table.buffer().row(0))), stride_(table.buffer().stride()),
-        width_(static_cast<std::uint32_t>(dictionary.shape().back())), plane_rows_(rows_of_plane(dictionary)) {}
+        row_bytes_(table.cells()), width_(static_cast<std::uint32_t>(dictionary.shape().back())),
+        plane_rows_(rows_of_plane(dictionary)) {}
 
   void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first,
-                  std::size_t atom_count, std::int32_t* values, std::size_t values_stride) override {
+                  std::size_t atom_count, std::uint16_t* values, std::size_t values_stride,
+                  Range<std::uint16_t>* ranges) override {
     patches_.resize(atom_count);
     std::uint32_t height = 1;
     for (std::size_t j = 0; j < atom_count; ++j) {
@@ -60,13 +62,30 @@ class BytePatchProjector final : public Projection<std::int32_t> {
     }
     if (height <= 2) run<1>(rows, row_count, values, values_stride);
     else run<2>(rows, row_count, values, values_stride);
+    for (std::size_t j = 0; j < atom_count; ++j) {
+      __m128i low = patches_[j].low, high = patches_[j].high;  // folded in half three times
+      low = _mm_min_epi16(low, _mm_shuffle_epi32(low, _MM_SHUFFLE(1, 0, 3, 2)));
+      high = _mm_max_epi16(high, _mm_shuffle_epi32(high, _MM_SHUFFLE(1, 0, 3, 2)));
+      low = _mm_min_epi16(low, _mm_srli_epi64(low, 32));
+      high = _mm_max_epi16(high, _mm_srli_epi64(high, 32));
+      low = _mm_min_epi16(low, _mm_srli_epi64(low, 16));
+      high = _mm_max_epi16(high, _mm_srli_epi64(high, 16));
+      ranges[j] = {static_cast<std::uint16_t>(_mm_cvtsi128_si32(low)), static_cast<std::uint16_t>(_mm_cvtsi128_si32(high))};
+    }
   }
 
  private:
+  static constexpr std::size_t block = 8;  // rows at once: a vector of values
+
+  struct Rectangle {
+    __m128i mask[2];       // of two rows of eight bytes each
+    std::size_t start[4];  // the first byte of each row
+  };
+
   struct Patch {
-    std::uint32_t start;  // its first byte
+    Rectangle rectangle;
+    __m128i low, high;  // the range of the values so far, by place in the block
     std::uint32_t height;
-    __m128i mask[2];      // of two rows of eight bytes each
   };
 
   // How many rows a patch may span before it would enter another plane; 1 where patches are one row high.
@@ -75,56 +94,97 @@ class BytePatchProjector final : public Projection<std::int32_t> {
     return axes.size() > 1 && axes[axes.size() - 2].prefixed ? static_cast<std::uint32_t>(axes[axes.size() - 2].length) : 1;
   }
 
-  // Reads the rectangle off the atom's corners: the largest cell is its last byte; a smaller cell in the same row is the
-  // byte before its first; a cell in an earlier row lies in the row before its first.
+  // Reads the rectangle off the atom's corners: the last cell is its last byte; the one before lies left of the
+  // rectangle, or above it where its first column is 0; the first cell lies in the row above.
   Patch patch_of(const AtomList& atoms, std::size_t j) const {
-    const std::uint32_t* begin = &atoms.cell[atoms.begin[j]];
-    const std::uint32_t* end = &atoms.cell[0] + atoms.begin[j + 1];
-    const std::uint32_t last = *std::max_element(begin, end), low = *std::min_element(begin, end);
-    const std::uint32_t last_row = last / width_, low_row = low / width_;
-    std::uint32_t height = last_row != low_row ? last_row - low_row : last_row % plane_rows_ + 1;
-    std::uint32_t width = last % width_ + 1;
-    for (const std::uint32_t* cell = begin; cell != end; ++cell)
-      if (*cell / width_ == last / width_ && *cell != last) width = last - *cell;
+    const std::uint32_t* const cell = &atoms.cell[atoms.begin[j]];
+    const std::uint32_t count = atoms.begin[j + 1] - atoms.begin[j], last = cell[count - 1];
+    std::uint32_t height, width;
+    if (count == 4) {
+      width = last - cell[2];
+      height = 1;
+      for (std::uint32_t up = last - cell[1]; up > width_; up -= width_) ++height;
+    } else {
+      const bool left = count == 2 && last / width_ == cell[0] / width_, above = count == 2 && !left;
+      width = left ? last - cell[0] : last % width_ + 1;
+      height = above ? (last - cell[0]) / width_ : last / width_ % plane_rows_ + 1;
+    }
     Patch patch;
     patch.height = height;
-    patch.start = last - (height - 1) * width_ - (width - 1);
+    for (std::uint32_t row = 0; row < 4; ++row) patch.rectangle.start[row] = last - (height - 1) * width_ - (width - 1) + row * width_;
     const std::uint64_t bytes = width == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * width)) - 1;
     for (std::uint32_t pair = 0; pair < 2; ++pair)
-      patch.mask[pair] = _mm_set_epi64x(static_cast<long long>(2 * pair + 1 < height ? bytes : 0),
+      patch.rectangle.mask[pair] = _mm_set_epi64x(static_cast<long long>(2 * pair + 1 < height ? bytes : 0),
                                         static_cast<long long>(2 * pair < height ? bytes : 0));
+    patch.low = _mm_set1_epi16(std::numeric_limits<std::int16_t>::max());
+    patch.high = _mm_setzero_si128();
     return patch;
   }
 
   template <int pairs>
-  void run(const std::uint32_t* rows, std::size_t row_count, std::int32_t* values, std::size_t values_stride) const {
-    constexpr std::size_t block = 8;
+  void run(const std::uint32_t* rows, std::size_t row_count, std::uint16_t* values, std::size_t values_stride) {
+    constexpr std::size_t group = 8;  // patches between two steps of the prefetch
+    const std::size_t patch_count = patches_.size();
+    Prefetch prefetch(rows, row_count, patch_count * pairs, row_bytes_, (patch_count + group - 1) / group, base_, stride_);
     for (std::size_t i = 0; i < row_count; i += block) {
       const std::size_t size = std::min(block, row_count - i);
       const std::uint8_t* bytes[block];
-      for (std::size_t b = 0; b < size; ++b) bytes[b] = base_ + rows[i + b] * stride_;
-      for (std::size_t j = 0; j < patches_.size(); ++j) {
-        const Patch patch = patches_[j];
-        std::int32_t* out = values + j * values_stride + i;
-        for (std::size_t b = 0; b < size; ++b) out[b] = sum<pairs>(bytes[b] + patch.start, patch);
+      for (std::size_t b = 0; b < block; ++b) bytes[b] = base_ + rows[std::min(i + b, row_count - 1)] * stride_;
+      prefetch.begin_block(i);
+      for (std::size_t j = 0; j < patch_count; j += group) {
+        prefetch.step();
+        const std::size_t patches = std::min(group, patch_count - j);
+        std::uint16_t* out = values + j * values_stride + i;
+        if (size == block) {
+          project_block<pairs>(bytes, &patches_[j], patches, out, values_stride);
+        } else {
+          std::uint16_t whole[group * block];
+          project_block<pairs>(bytes, &patches_[j], patches, whole, block);
+          for (std::size_t k = 0; k < patches; ++k) std::memcpy(out + k * values_stride, whole + k * block, size * sizeof *out);
+        }
       }
     }
   }
 
+  // The values of eight rows, each below 2^15, for each patch. The rows' addresses stay in registers.
   template <int pairs>
-  std::int32_t sum(const std::uint8_t* at, const Patch& patch) const {
-    const __m128i zero = _mm_setzero_si128();
-    __m128i total = zero;
-    for (int pair = 0; pair < pairs; ++pair, at += 2 * width_) {
-      const __m128i low = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(at));
-      const __m128i both = _mm_castpd_si128(_mm_loadh_pd(_mm_castsi128_pd(low), reinterpret_cast<const double*>(at + width_)));
-      total = _mm_add_epi64(total, _mm_sad_epu8(_mm_and_si128(both, patch.mask[pair]), zero));
+  static void project_block(const std::uint8_t* const* bytes, Patch* patch, std::size_t patches, std::uint16_t* out,
+                            std::size_t out_stride) {
+    const std::uint8_t *const r0 = bytes[0], *const r1 = bytes[1], *const r2 = bytes[2], *const r3 = bytes[3],
+                       *const r4 = bytes[4], *const r5 = bytes[5], *const r6 = bytes[6], *const r7 = bytes[7];
+    for (Patch* const end = patch + patches; patch != end; ++patch, out += out_stride) {
+      const Rectangle at = patch->rectangle;
+      const __m128i sums = _mm_packs_epi32(add_pairs(even(halves<pairs>(r0, at), halves<pairs>(r1, at)),
+                                                     even(halves<pairs>(r2, at), halves<pairs>(r3, at))),
+                                           add_pairs(even(halves<pairs>(r4, at), halves<pairs>(r5, at)),
+                                                     even(halves<pairs>(r6, at), halves<pairs>(r7, at))));
+      patch->low = _mm_min_epi16(patch->low, sums);
+      patch->high = _mm_max_epi16(patch->high, sums);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out), sums);
     }
-    return _mm_cvtsi128_si32(_mm_add_epi64(total, _mm_unpackhi_epi64(total, total)));
+  }
+
+  static __m128i add_pairs(__m128i a, __m128i b) { return _mm_madd_epi16(_mm_packs_epi32(a, b), _mm_set1_epi16(1)); }
+
+  // Two sums, in the first and third 32-bit lane, that add up to the patch's value.
+  template <int pairs>
+  static __m128i halves(const std::uint8_t* row, const Rectangle& at) {
+    __m128i total = _mm_setzero_si128();
+    for (int pair = 0; pair < pairs; ++pair) {
+      const __m128i low = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(row + at.start[2 * pair]));
+      const __m128i both = _mm_castpd_si128(
+          _mm_loadh_pd(_mm_castsi128_pd(low), reinterpret_cast<const double*>(row + at.start[2 * pair + 1])));
+      total = _mm_add_epi32(total, _mm_sad_epu8(_mm_and_si128(both, at.mask[pair]), _mm_setzero_si128()));
+    }
+    return total;
+  }
+
+  static __m128i even(__m128i a, __m128i b) {
+    return _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(a), _mm_castsi128_ps(b), _MM_SHUFFLE(2, 0, 2, 0)));
   }
 
   const std::uint8_t* base_;
-  std::size_t stride_;
+  std::size_t stride_, row_bytes_;
   std::uint32_t width_, plane_rows_;
   std::vector<Patch> patches_;
 };

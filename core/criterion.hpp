@@ -30,6 +30,15 @@ void reserve_at_least(std::vector<T>& scratch, std::size_t size) {
   if (scratch.size() < size) scratch.resize(size);
 }
 
+inline constexpr std::size_t bin_count = 64;
+
+// The bins of a chunk of a node's rows, for bin_lanes candidates side by side.
+struct BinChunk {
+  static constexpr std::size_t capacity = 256;
+  std::size_t first, size;
+  std::uint8_t bin[bin_lanes][capacity];
+};
+
 // The rows of a node, in node order. Counts say how often a row was drawn, weights what it counts for.
 struct NodeRows {
   const std::uint32_t* rows;
@@ -113,26 +122,15 @@ class ClassCriterion {
   ClassCriterion(const std::uint32_t* class_of_row, std::size_t classes)
       : class_of_row_(class_of_row), local_of_class_(classes, 0), seen_(classes, 0) {}
 
-  // Classes are renumbered among those present, so that small nodes of many-class data stay cheap.
+  // Classes are renumbered among those present, so that the cost of a node follows what it holds.
   void begin_node(const NodeRows& node) {
     weight_ = node.weight;
     total_weight_ = node.total_weight;
-    ++epoch_;
     present_.clear();
     total_.clear();
     reserve_at_least(class_, node.size);
-    for (std::size_t i = 0; i < node.size; ++i) {
-      const std::uint32_t c = class_of_row_[node.rows[i]];
-      if (seen_[c] != epoch_) {
-        seen_[c] = epoch_;
-        local_of_class_[c] = static_cast<std::uint32_t>(present_.size());
-        present_.push_back(c);
-        total_.push_back(0);
-      }
-      const std::uint32_t local = local_of_class_[c];
-      class_[i] = local;
-      total_[local] += node.weight[i];
-    }
+    if (local_of_class_.size() <= few_classes) read_few_classes(node);
+    else read_many_classes(node);
     total_sum_ = 0;
     for (const std::uint32_t w : total_) total_sum_ += Impurity::term(w);
     left_.resize(total_.size());
@@ -173,22 +171,19 @@ class ClassCriterion {
 
   std::size_t bin_width() const { return total_.size(); }
 
-  // Bins are laid out [bin][class][lane].
-  void begin_bins(std::size_t bins) { bins_.assign(bins * total_.size() * bin_lanes, 0u); }
+  // Bins are laid out [class][bin][lane].
+  void begin_bins() {
+    if (narrow()) narrow_bins_.assign(total_.size() * bin_count * bin_lanes, 0);
+    else bins_.assign(total_.size() * bin_count * bin_lanes, 0);
+  }
 
-  void add_to_bins(std::size_t lane, const std::uint8_t* bin, std::size_t size) {
-    std::uint32_t* const bins = bins_.data() + lane;
-    const std::uint32_t* const classes = class_.data();
-    const std::uint32_t* const weight = weight_;
-    const std::size_t bin_stride = total_.size() * bin_lanes;
-    for (std::size_t i = 0; i < size; ++i) bins[bin[i] * bin_stride + classes[i] * bin_lanes] += weight[i];
+  void add_to_bins(const BinChunk& chunk) {
+    if (narrow()) add_to(narrow_bins_.data(), chunk);
+    else add_to(bins_.data(), chunk);
   }
 
   void begin_bin_scan() {
     lane_left_.assign(total_.size() * bin_lanes, 0u);
-    lane_right_.resize(lane_left_.size());
-    for (std::size_t c = 0; c < total_.size(); ++c)
-      std::fill_n(&lane_right_[c * bin_lanes], bin_lanes, total_[c]);
     std::fill_n(lane_left_sum_, bin_lanes, 0);
     std::fill_n(lane_right_sum_, bin_lanes, total_sum_);
     std::fill_n(narrow_left_sum_, bin_lanes, 0u);
@@ -198,18 +193,18 @@ class ClassCriterion {
 
   void move_bin(std::size_t b, std::uint32_t* moved) {
     if constexpr (Impurity::squares) {
-      if (narrow()) move_bin_of_squares<std::uint32_t>(b, narrow_left_sum_, narrow_right_sum_, moved);
-      else move_bin_of_squares<std::int64_t>(b, lane_left_sum_, lane_right_sum_, moved);
+      if (narrow()) move_bin_of_squares(narrow_bins_.data() + b * bin_lanes, narrow_left_sum_, narrow_right_sum_, moved);
+      else move_bin_of_squares(bins_.data() + b * bin_lanes, lane_left_sum_, lane_right_sum_, moved);
     } else {
       std::fill_n(moved, bin_lanes, 0u);
       for (std::size_t c = 0; c < total_.size(); ++c)
         for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
           const std::size_t at = c * bin_lanes + lane;
-          const std::uint32_t w = bins_[b * total_.size() * bin_lanes + at];
+          const std::size_t in_bin = (c * bin_count + b) * bin_lanes + lane;
+          const std::uint32_t w = narrow() ? narrow_bins_[in_bin] : bins_[in_bin];
           lane_left_sum_[lane] += Impurity::increase(lane_left_[at], w);
           lane_left_[at] += w;
-          lane_right_[at] -= w;
-          lane_right_sum_[lane] -= Impurity::increase(lane_right_[at], w);
+          lane_right_sum_[lane] -= Impurity::increase(total_[c] - lane_left_[at], w);
           moved[lane] += w;
         }
       for (std::size_t lane = 0; lane < bin_lanes; ++lane) lane_left_weight_[lane] += moved[lane];
@@ -240,7 +235,48 @@ class ClassCriterion {
   std::uint64_t bin_left_weight(std::size_t lane) const { return lane_left_weight_[lane]; }
 
  private:
-  // Squares of weights below 2^15.5 sum to less than 2^31: half the width, twice the lanes an instruction.
+  static constexpr std::size_t few_classes = 32;
+
+  // Weights are summed four rows at a time into sums of their own: a node's rows are mostly of one class, and each addition
+  // to one sum would wait for the one before.
+  void read_few_classes(const NodeRows& node) {
+    const std::size_t classes = local_of_class_.size();
+    std::uint32_t sums[4][few_classes];
+    for (auto& sum : sums) std::fill_n(sum, classes, 0u);
+    for (std::size_t i = 0; i < node.size; ++i) {
+      const std::uint32_t c = class_of_row_[node.rows[i]];
+      class_[i] = c;
+      sums[i % 4][c] += node.weight[i];
+    }
+    std::uint32_t local[few_classes];
+    for (std::uint32_t c = 0; c < classes; ++c) {
+      const std::uint32_t total = sums[0][c] + sums[1][c] + sums[2][c] + sums[3][c];
+      local[c] = static_cast<std::uint32_t>(present_.size());
+      if (total == 0) continue;  // every row has a weight
+      present_.push_back(c);
+      total_.push_back(total);
+    }
+    if (present_.size() == classes) return;
+    for (std::size_t i = 0; i < node.size; ++i) class_[i] = local[class_[i]];
+  }
+
+  void read_many_classes(const NodeRows& node) {
+    ++epoch_;
+    for (std::size_t i = 0; i < node.size; ++i) {
+      const std::uint32_t c = class_of_row_[node.rows[i]];
+      if (seen_[c] != epoch_) {
+        seen_[c] = epoch_;
+        local_of_class_[c] = static_cast<std::uint32_t>(present_.size());
+        present_.push_back(c);
+        total_.push_back(0);
+      }
+      class_[i] = local_of_class_[c];
+      total_[class_[i]] += node.weight[i];
+    }
+  }
+
+  // Squares of weights below 2^15.5 sum to less than 2^31, and the weights take 16 bits: half the width, twice the lanes an
+  // instruction.
   bool narrow() const { return total_weight_ <= 46340; }
 
   static LaneVector<double> signed_to_double(const LaneVector<std::uint32_t>& v) {
@@ -248,23 +284,36 @@ class ClassCriterion {
   }
   static LaneVector<double> signed_to_double(const std::uint32_t* v) { return signed_to_double(load_lanes(v)); }
 
-  template <class Sum>
-  void move_bin_of_squares(std::size_t b, Sum* left_sum, Sum* right_sum, std::uint32_t* moved) {
-    auto increase = load_lanes(left_sum), decrease = load_lanes(right_sum);
+  // Row by row, so that one load of a row's class and weight serves all lanes, and no addition waits for the one before.
+  template <class Bin>
+  void add_to(Bin* bins, const BinChunk& chunk) const {
+    for (std::size_t i = 0; i < chunk.size; ++i) {
+      Bin* const of_class = bins + class_[chunk.first + i] * (bin_count * bin_lanes);
+      const Bin w = static_cast<Bin>(weight_[chunk.first + i]);
+      for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
+        Bin& bin = of_class[chunk.bin[lane][i] * bin_lanes + lane];
+        bin = static_cast<Bin>(bin + w);
+      }
+    }
+  }
+
+  // With l the left and t the total weight of a class, the sums of squares of the two sides are sum(l^2) and
+  // sum((t - l)^2) = sum(t^2) - 2 sum(t l) + sum(l^2).
+  template <class Bin, class Sum>
+  void move_bin_of_squares(const Bin* bin, Sum* left_sum, Sum* right_sum, std::uint32_t* moved) {
+    auto squares = all_lanes<Sum>(0), products = all_lanes<Sum>(0);
     auto weight = all_lanes<std::uint32_t>(0);
     for (std::size_t c = 0; c < total_.size(); ++c) {
-      const auto w = load_lanes(&bins_[(b * total_.size() + c) * bin_lanes]);
-      const auto left = load_lanes(&lane_left_[c * bin_lanes]);
-      const auto right = load_lanes(&lane_right_[c * bin_lanes]) - w;
-      const auto more = convert_lanes<Sum, std::uint32_t>(w);
-      increase = increase + more * convert_lanes<Sum, std::uint32_t>(left + left + w);
-      decrease = decrease - more * convert_lanes<Sum, std::uint32_t>(right + right + w);
+      const auto w = convert_lanes<std::uint32_t, Bin>(load_lanes(bin + c * bin_count * bin_lanes));
+      const auto left = load_lanes(&lane_left_[c * bin_lanes]) + w;
+      const auto wide = convert_lanes<Sum, std::uint32_t>(left);
+      squares = squares + wide * wide;
+      products = products + wide * all_lanes(static_cast<Sum>(total_[c]));
       weight = weight + w;
-      store_lanes<std::uint32_t>(left + w, &lane_left_[c * bin_lanes]);
-      store_lanes<std::uint32_t>(right, &lane_right_[c * bin_lanes]);
+      store_lanes<std::uint32_t>(left, &lane_left_[c * bin_lanes]);
     }
-    store_lanes<Sum>(increase, left_sum);
-    store_lanes<Sum>(decrease, right_sum);
+    store_lanes<Sum>(squares, left_sum);
+    store_lanes<Sum>(all_lanes(static_cast<Sum>(total_sum_)) - products - products + squares, right_sum);
     store_lanes<std::uint32_t>(load_lanes(lane_left_weight_) + weight, lane_left_weight_);
     store_lanes<std::uint32_t>(weight, moved);
   }
@@ -273,7 +322,8 @@ class ClassCriterion {
   std::vector<std::uint32_t> local_of_class_;
   std::vector<std::uint64_t> seen_;
   std::uint64_t epoch_ = 0;
-  std::vector<std::uint32_t> present_, total_, class_, left_, right_, bins_, lane_left_, lane_right_;
+  std::vector<std::uint32_t> present_, total_, class_, left_, right_, bins_, lane_left_;
+  std::vector<std::uint16_t> narrow_bins_;
   std::int64_t lane_left_sum_[bin_lanes] = {}, lane_right_sum_[bin_lanes] = {};
   std::uint32_t narrow_left_sum_[bin_lanes] = {}, narrow_right_sum_[bin_lanes] = {};
   std::uint32_t lane_left_weight_[bin_lanes] = {};
@@ -347,15 +397,20 @@ class SumCriterion {
 
   std::size_t bin_width() const { return 2; }
 
-  void begin_bins(std::size_t bins) {
-    bin_sum_.assign(bins * bin_lanes, 0);
-    bin_weight_.assign(bins * bin_lanes, 0);
+  void begin_bins() {
+    bin_sum_.assign(bin_count * bin_lanes, 0);
+    bin_weight_.assign(bin_count * bin_lanes, 0);
   }
 
-  void add_to_bins(std::size_t lane, const std::uint8_t* bin, std::size_t size) {
-    for (std::size_t i = 0; i < size; ++i) {
-      bin_sum_[bin[i] * bin_lanes + lane] += weighted_[i];
-      bin_weight_[bin[i] * bin_lanes + lane] += weight_[i];
+  void add_to_bins(const BinChunk& chunk) {
+    for (std::size_t i = 0; i < chunk.size; ++i) {
+      const std::int64_t sum = weighted_[chunk.first + i];
+      const std::uint32_t w = weight_[chunk.first + i];
+      for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
+        const std::size_t at = chunk.bin[lane][i] * bin_lanes + lane;
+        bin_sum_[at] += sum;
+        bin_weight_[at] += w;
+      }
     }
   }
 

@@ -41,14 +41,8 @@ struct AtomList {
     cell.push_back(c);
     weight.push_back(w);
   }
-  void add_signed(const std::vector<Corner>& corners) {
-    const std::size_t old = cell.size();
-    cell.resize(old + corners.size());
-    weight.resize(old + corners.size());
-    for (std::size_t t = 0; t < corners.size(); ++t) {
-      cell[old + t] = corners[t].cell;
-      weight[old + t] = corners[t].negative ? -1.0 : 1.0;
-    }
+  void add_signed(const Corner* corners, std::size_t count) {
+    for (std::size_t t = 0; t < count; ++t) add_term(corners[t].cell, corners[t].negative ? -1.0 : 1.0);
   }
   void close_atom() { begin.push_back(static_cast<std::uint32_t>(cell.size())); }
 };
@@ -65,12 +59,15 @@ struct PatchAxis {
   bool prefixed;        // the component's view holds prefix sums along this axis
 };
 
+inline constexpr std::size_t max_box_corners = 16;
+
 struct Component {
   enum class Kind { axis, finite, sparse, patch } kind;
   std::uint32_t view_begin = 0;             // first cell of the view its atoms look at
   std::vector<std::uint64_t> cumulative{};  // finite: of the atoms (empty: uniform); sparse: of the number of nonzeros
   AtomList atoms{};                         // finite
   std::vector<PatchAxis> axes{};            // patch
+  bool box = false;                         // patch: an interval along each axis, and at most max_box_corners
 
   bool uniform() const { return kind == Kind::axis || (kind == Kind::finite && cumulative.empty()); }
 };
@@ -115,6 +112,8 @@ class Dictionary {
     component.axes.resize(rank);
     std::int64_t stride = 1;
     std::uint32_t prefixed_axes = 0;
+    std::size_t corners = 1;
+    component.box = true;
     for (std::size_t axis = rank; axis-- > 0;) {
       if (min_size[axis] < 1 || max_size[axis] < min_size[axis] || max_size[axis] > shape_[axis])
         throw std::invalid_argument("patch sizes must satisfy 1 <= min <= max <= length");
@@ -124,7 +123,10 @@ class Dictionary {
       component.axes[axis] = {shape_[axis],     min_size[axis], max_size[axis], boundary[axis],
                               contiguous[axis], stride,         prefixed};
       stride *= shape_[axis];
+      if (prefixed && corners <= max_box_corners) corners *= 2;
+      component.box &= max_size[axis] == 1 || (prefixed && boundary[axis] != Boundary::wrap);
     }
+    component.box &= corners <= max_box_corners;
     add(std::move(component), prefixed_axes);
   }
 
@@ -277,27 +279,56 @@ class Sampler {
       corners_.push_back({component.view_begin + feature, stream.coin()});
     });
     std::sort(corners_.begin(), corners_.end(), [](Corner a, Corner b) { return a.cell < b.cell; });
-    out.add_signed(corners_);
+    out.add_signed(corners_.data(), corners_.size());
   }
 
   // The product over the axes of their signed index sets. Along a prefixed axis the set [start, end) is +1 at end - 1 and
   // -1 at start - 1, which falls away at start 0; along others it is +1 at each index, in ascending order.
   void draw_patch(const Component& component, Stream& stream, AtomList& out) {
+    if (component.box) return draw_box(component, stream, out);
     corners_.assign(1, {component.view_begin, false});
     for (const PatchAxis& axis : component.axes) {
       along_axis_.clear();
       draw_interval(axis, stream);
-      if (along_axis_.size() == 1) {
-        for (Corner& corner : corners_) corner.cell += along_axis_[0].cell;
+      const std::size_t bases = corners_.size(), steps = along_axis_.size();
+      corners_.resize(bases * steps);
+      for (std::size_t base = bases; base-- > 0;) {  // from the back, in place
+        const Corner from = corners_[base];
+        for (std::size_t step = steps; step-- > 0;)
+          corners_[base * steps + step] = {from.cell + along_axis_[step].cell, from.negative != along_axis_[step].negative};
+      }
+    }
+    out.add_signed(corners_.data(), corners_.size());
+  }
+
+  // The same for boxes of few corners, without growing lists: small nodes spend much of their time drawing.
+  void draw_box(const Component& component, Stream& stream, AtomList& out) {
+    Corner corners[max_box_corners] = {{component.view_begin, false}};
+    std::size_t count = 1;
+    for (const PatchAxis& axis : component.axes) {
+      const std::int64_t size = axis.min_size + static_cast<std::int64_t>(stream.below(axis.max_size - axis.min_size + 1));
+      std::int64_t start, end;
+      if (axis.boundary == Boundary::zero) {
+        start = static_cast<std::int64_t>(stream.below(axis.length + size - 1)) - (size - 1);
+        end = std::min(start + size, axis.length);
+      } else {
+        start = static_cast<std::int64_t>(stream.below(axis.length - size + 1));
+        end = start + size;
+      }
+      const auto last = static_cast<std::uint32_t>((end - 1) * axis.stride);
+      if (!axis.prefixed || start <= 0) {
+        for (std::size_t i = 0; i < count; ++i) corners[i].cell += last;
         continue;
       }
-      product_.resize(corners_.size() * along_axis_.size());
-      Corner* to = product_.data();
-      for (const Corner base : corners_)
-        for (const Corner step : along_axis_) *to++ = {base.cell + step.cell, base.negative != step.negative};
-      std::swap(corners_, product_);
+      const auto before = static_cast<std::uint32_t>((start - 1) * axis.stride);
+      for (std::size_t i = count; i-- > 0;) {  // from the back, in place
+        const Corner base = corners[i];
+        corners[2 * i] = {base.cell + before, !base.negative};
+        corners[2 * i + 1] = {base.cell + last, base.negative};
+      }
+      count *= 2;
     }
-    out.add_signed(corners_);
+    out.add_signed(corners, count);
   }
 
   void draw_interval(const PatchAxis& axis, Stream& stream) {
@@ -341,7 +372,7 @@ class Sampler {
   std::vector<Permutation> permutations_;
   std::vector<std::uint64_t> taken_;
   std::uint64_t epoch_ = 0;
-  std::vector<Corner> corners_, along_axis_, product_;
+  std::vector<Corner> corners_, along_axis_;
 };
 
 }  // namespace morf

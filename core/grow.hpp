@@ -147,7 +147,8 @@ class Grower {
       Found found = queue.top();
       queue.pop();
       best_values_.resize(found.node.end - found.node.begin);
-      project_(&rows_[found.node.begin], best_values_.size(), found.atom, 0, 1, best_values_.data(), best_values_.size());
+      reserve_at_least(ranges_, 1);
+      project_(&rows_[found.node.begin], best_values_.size(), found.atom, 0, 1, best_values_.data(), best_values_.size(), ranges_.data());
       const auto [left, right] = make_split(found);
       offer(left);
       offer(right);
@@ -160,15 +161,18 @@ class Grower {
 
   NodeRows read_node(const Open& open) {
     const std::size_t size = open.end - open.begin;
-    reserve_at_least(count_, size);
-    reserve_at_least(weight_, size);
-    NodeRows node{&rows_[open.begin], size, count_.data(), weight_.data(), 0, 0};
-    for (std::size_t i = 0; i < size; ++i) {
-      count_[i] = bag_.count[node.rows[i]];
-      weight_[i] = bag_.weight[node.rows[i]];
-      node.total_count += count_[i];
-      node.total_weight += weight_[i];
-    }
+    const auto gather = [&](const std::uint32_t* of_row, std::vector<std::uint32_t>& to) {
+      reserve_at_least(to, size);
+      const std::uint32_t* rows = &rows_[open.begin];
+      std::uint64_t total = 0;
+      for (std::size_t i = 0; i < size; ++i) total += to[i] = of_row[rows[i]];
+      return total;
+    };
+    NodeRows node{&rows_[open.begin], size, nullptr, nullptr, 0, 0};
+    node.total_count = gather(bag_.count, count_);
+    node.total_weight = bag_.weight == bag_.count ? node.total_count : gather(bag_.weight, weight_);
+    node.count = count_.data();
+    node.weight = bag_.weight == bag_.count ? node.count : weight_.data();
     tree_.weight[open.index] = static_cast<std::uint32_t>(node.total_weight);
     criterion_.begin_node(node);
     return node;
@@ -222,9 +226,10 @@ class Grower {
     for (std::size_t first = 0; first < atoms_.size(); first += group) {
       const std::size_t candidates = std::min(group, atoms_.size() - first);
       reserve_at_least(values_, candidates * node.size);
-      project_(node.rows, node.size, atoms_, first, candidates, values_.data(), node.size);
+      reserve_at_least(ranges_, candidates);
+      project_(node.rows, node.size, atoms_, first, candidates, values_.data(), node.size, ranges_.data());
       const double before = best.score;
-      search_(node, criterion_, values_.data(), node.size, first, candidates, thresholds, best);
+      search_(node, criterion_, values_.data(), node.size, ranges_.data(), first, candidates, thresholds, best);
       if (best.score > before) {
         const Value* values = values_.data() + (best.candidate - first) * node.size;
         best_values_.assign(values, values + node.size);
@@ -333,6 +338,7 @@ class Grower {
   std::vector<std::size_t> term_begin_;
   AtomList atoms_;
   std::vector<Value> values_, best_values_;
+  std::vector<Range<Value>> ranges_;
 };
 
 template <class Value>
@@ -356,7 +362,7 @@ inline Tree grow_tree(const Table& table, const Dictionary& dictionary, const Ta
 #if MORFOREST_BYTE_PATCHES
   if (table.type() == CellType::bytes) {
     BytePatchProjector projection(table, dictionary);
-    return grow_tree<std::int32_t>(projection, dictionary, targets, bag, rule, root_key, poll);
+    return grow_tree<std::uint16_t>(projection, dictionary, targets, bag, rule, root_key, poll);
   }
 #endif
   return with_cell_type(table.type(), [&](auto cell) {

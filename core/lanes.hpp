@@ -72,9 +72,13 @@ void store_lanes(const LaneVector<T>& v, T* to) {
 
 template <class T>
 LaneVector<T> all_lanes(T value) {
+#if defined(__GNUC__)
+  return value - LaneVector<T>{};
+#else
   LaneVector<T> v;
   for (std::size_t i = 0; i < bin_lanes; ++i) v[i] = value;
   return v;
+#endif
 }
 
 }  // namespace morf

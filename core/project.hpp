@@ -1,6 +1,7 @@
 // Projection: rows x atoms -> values, the engine's one kernel: sums of a few weighted cells of a row.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -39,14 +40,63 @@ inline bool to_slots(const std::uint32_t* cell, const double* weight, std::size_
   return true;
 }
 
+// The lowest and the highest value of an atom.
+template <class Value>
+struct Range {
+  Value min, max;
+};
+
+// Rows of a node lie far apart, and atoms read them in no order that hardware foresees. Asking for whole rows two blocks
+// ahead, a few lines between one atom and the next, hides most of the wait. Worth it where most lines of a row are read and
+// the node's rows do not fit the nearest caches anyway.
+class Prefetch {
+ public:
+  // `reads`: how many cells or runs of cells the atoms read of each row.
+  template <class Byte>
+  Prefetch(const std::uint32_t* rows, std::size_t row_count, std::size_t reads, std::size_t row_bytes, std::size_t atom_count,
+           const Byte* base, std::size_t stride)
+      : rows_(rows), row_count_(row_count), base_(reinterpret_cast<const char*>(base)), stride_(stride),
+        lines_((row_bytes + 63) / 64), lines_a_step_((lines_ + atom_count - 1) / atom_count) {
+    if (lines_ > reads || row_count * row_bytes <= near_bytes) lines_ = 0;
+  }
+
+  void begin_block(std::size_t first) {
+    line_ = lines_;
+    if (first + ahead >= row_count_) return;
+    line_ = 0;
+    for (std::size_t b = 0; b < block; ++b)
+      next_[b] = base_ + rows_[std::min(first + ahead + b, row_count_ - 1)] * stride_;
+  }
+
+  // Before each atom.
+  void step() {
+    if (line_ >= lines_) return;
+    for (std::size_t k = 0; k < lines_a_step_; ++k, ++line_)
+      for (std::size_t b = 0; b < block; ++b) {
+#if defined(__GNUC__)
+        __builtin_prefetch(next_[b] + line_ * 64);  // past the end of a row it does no harm
+#endif
+      }
+  }
+
+ private:
+  static constexpr std::size_t block = 8, ahead = 2 * block, near_bytes = std::size_t{1} << 17;
+  const std::uint32_t* rows_;
+  std::size_t row_count_;
+  const char* base_;
+  std::size_t stride_, lines_, lines_a_step_;
+  std::size_t line_ = 0;
+  const char* next_[block] = {};
+};
+
 // The rest of the engine sees values and not cells.
 template <class Value>
 class Projection {
  public:
   virtual ~Projection() = default;
-  // values[j * values_stride + i] = atom first + j applied to row rows[i]
+  // values[j * values_stride + i] = atom first + j applied to row rows[i]; ranges[j] is their range.
   virtual void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first,
-                          std::size_t atom_count, Value* values, std::size_t values_stride) = 0;
+                          std::size_t atom_count, Value* values, std::size_t values_stride, Range<Value>* ranges) = 0;
 };
 
 template <class Cell>
@@ -55,39 +105,25 @@ class Projector final : public Projection<ValueOf<Cell>> {
   using Value = ValueOf<Cell>;
 
   explicit Projector(const Table& table)
-      : base_(table.buffer().row(0)), stride_(table.buffer().stride()),
+      : base_(table.buffer().row(0)), stride_(table.buffer().stride()), row_bytes_(table.cells() * sizeof(Cell)),
         zero_cell_(static_cast<std::uint32_t>(table.cells() - 1)) {}
 
   void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first,
-                  std::size_t atom_count, Value* values, std::size_t values_stride) override {
-    // Each kernel reads an atom's cells once for a block of rows.
-    using Sum = SumOf<Cell>;
-    const auto at = [](const Cell* row, std::uint32_t cell) { return static_cast<Sum>(row[cell]); };
-    switch (arrange(atoms, first, atom_count)) {
-      case Pattern::single:
-        run(rows, row_count, atom_count, values, values_stride, [&](std::size_t j) {
-          return [cell = slots_[j].plus[0]](const Cell* row) { return static_cast<Value>(row[cell]); };
-        });
-        break;
-      case Pattern::difference:
-        run(rows, row_count, atom_count, values, values_stride, [&](std::size_t j) {
-          return [s = slots_[j], at](const Cell* row) { return value_of_sum<Cell>(at(row, s.plus[0]) - at(row, s.minus[0])); };
-        });
-        break;
-      case Pattern::corners:
-        run(rows, row_count, atom_count, values, values_stride, [&](std::size_t j) {
-          return [s = slots_[j], at](const Cell* row) {
-            return value_of_sum<Cell>(at(row, s.plus[0]) - at(row, s.minus[0]) - at(row, s.minus[1]) + at(row, s.plus[1]));
-          };
-        });
-        break;
-      case Pattern::general:
-        run(rows, row_count, atom_count, values, values_stride, [&](std::size_t j) {
-          return [&, begin = atoms.begin[first + j], end = atoms.begin[first + j + 1]](const Cell* row) {
-            return sum_terms(row, atoms.cell.data(), atoms.weight.data(), begin, end);
-          };
-        });
-        break;
+                  std::size_t atom_count, Value* values, std::size_t values_stride, Range<Value>* ranges) override {
+    // A chunk of rows at a time, so that the values are still near when their range is taken.
+    const Pattern pattern = arrange(atoms, first, atom_count);
+    for (std::size_t i = 0; i < row_count; i += chunk) {
+      const std::size_t size = std::min(chunk, row_count - i);
+      project(pattern, rows + i, size, row_count - i, atoms, first, atom_count, values + i, values_stride);
+      for (std::size_t j = 0; j < atom_count; ++j) {
+        const Value* v = values + j * values_stride + i;
+        Value low = i == 0 ? v[0] : ranges[j].min, high = i == 0 ? v[0] : ranges[j].max;
+        for (std::size_t k = 0; k < size; ++k) {
+          low = v[k] < low ? v[k] : low;
+          high = v[k] > high ? v[k] : high;
+        }
+        ranges[j] = {low, high};
+      }
     }
   }
 
@@ -108,6 +144,44 @@ class Projector final : public Projection<ValueOf<Cell>> {
   enum class Pattern { single, difference, corners, general };
 
   static constexpr std::size_t block = 8;  // rows whose cells stay in the first-level cache while all atoms pass
+  static constexpr std::size_t chunk = 512;
+
+  // Each kernel reads an atom's cells once for a block of rows.
+  void project(Pattern pattern, const std::uint32_t* rows, std::size_t row_count, std::size_t rows_left,
+               const AtomList& atoms, std::size_t first, std::size_t atom_count, Value* values,
+               std::size_t values_stride) const {
+    using Sum = SumOf<Cell>;
+    const auto at = [](const Cell* row, std::uint32_t cell) { return static_cast<Sum>(row[cell]); };
+    const auto apply = [&](std::size_t reads, auto kernel_of) {
+      run(rows, row_count, Prefetch(rows, rows_left, reads, row_bytes_, atom_count, base_, stride_), atom_count, values, values_stride, kernel_of);
+    };
+    switch (pattern) {
+      case Pattern::single:
+        apply(atom_count, [&](std::size_t j) {
+          return [cell = slots_[j].plus[0]](const Cell* row) { return static_cast<Value>(row[cell]); };
+        });
+        break;
+      case Pattern::difference:
+        apply(2 * atom_count, [&](std::size_t j) {
+          return [s = slots_[j], at](const Cell* row) { return value_of_sum<Cell>(at(row, s.plus[0]) - at(row, s.minus[0])); };
+        });
+        break;
+      case Pattern::corners:
+        apply(2 * atom_count, [&](std::size_t j) {  // corners are neighbours by twos
+          return [s = slots_[j], at](const Cell* row) {
+            return value_of_sum<Cell>(at(row, s.plus[0]) - at(row, s.minus[0]) - at(row, s.minus[1]) + at(row, s.plus[1]));
+          };
+        });
+        break;
+      case Pattern::general:
+        apply(atoms.begin[first + atom_count] - atoms.begin[first], [&](std::size_t j) {
+          return [&, begin = atoms.begin[first + j], end = atoms.begin[first + j + 1]](const Cell* row) {
+            return sum_terms(row, atoms.cell.data(), atoms.weight.data(), begin, end);
+          };
+        });
+        break;
+    }
+  }
 
   // Chooses the cheapest pattern that all the atoms fit.
   Pattern arrange(const AtomList& atoms, std::size_t first, std::size_t atom_count) {
@@ -127,13 +201,15 @@ class Projector final : public Projection<ValueOf<Cell>> {
   const Cell* row(std::uint32_t i) const { return reinterpret_cast<const Cell*>(base_ + i * stride_); }
 
   template <class KernelOf>
-  void run(const std::uint32_t* rows, std::size_t row_count, std::size_t atom_count, Value* values,
-           std::size_t values_stride, KernelOf kernel_of) {
+  void run(const std::uint32_t* rows, std::size_t row_count, Prefetch prefetch, std::size_t atom_count, Value* values,
+           std::size_t values_stride, KernelOf kernel_of) const {
     std::size_t i = 0;
     for (; i + block <= row_count; i += block) {
       const Cell* cells[block];
       for (std::size_t b = 0; b < block; ++b) cells[b] = row(rows[i + b]);
+      prefetch.begin_block(i);
       for (std::size_t j = 0; j < atom_count; ++j) {
+        prefetch.step();
         const auto kernel = kernel_of(j);
         for (std::size_t b = 0; b < block; ++b) values[j * values_stride + i + b] = kernel(cells[b]);
       }
@@ -145,7 +221,7 @@ class Projector final : public Projection<ValueOf<Cell>> {
   }
 
   const std::byte* base_;
-  std::size_t stride_;
+  std::size_t stride_, row_bytes_;
   std::uint32_t zero_cell_;
   std::vector<Slots> slots_;
 };

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
 #include "criterion.hpp"
+#include "project.hpp"
 #include "random.hpp"
 
 namespace morf {
@@ -34,7 +37,6 @@ struct Split {
 
 inline constexpr std::size_t lanes = 16;            // candidates sorted side by side
 inline constexpr std::size_t small_node = 64;  // up to here sorting is cheaper than a histogram
-inline constexpr std::size_t bin_count = 64;
 
 // Sorts each lane of keys[i * lanes + lane], i < size, with Batcher's merge-exchange network: the same comparisons
 // whatever the data, so one instruction compares many lanes.
@@ -55,18 +57,126 @@ void sort_lanes(Key* keys, std::size_t size) {
         }
 }
 
+// Sorts value << 32 | position, with values of so many bits and positions in ascending order: by digits of the value,
+// the lowest first, which beats comparisons from a few hundred keys on.
+inline void sort_packed(std::vector<std::uint64_t>& keys, std::vector<std::uint64_t>& scratch, int value_bits) {
+  constexpr int digit_bits = 11;
+  if (keys.size() < 256) {
+    std::sort(keys.begin(), keys.end());
+    return;
+  }
+  scratch.resize(keys.size());
+  const int digits = std::max(1, (value_bits + digit_bits - 1) / digit_bits), bits = (value_bits + digits - 1) / digits;
+  const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+  for (int digit = 0; digit < digits; ++digit) {
+    const int shift = 32 + digit * bits;
+    std::uint32_t begin[(1 << digit_bits) + 1] = {};
+    for (const std::uint64_t key : keys) ++begin[(key >> shift & mask) + 1];
+    for (std::size_t d = 1; d <= mask; ++d) begin[d] += begin[d - 1];
+    for (const std::uint64_t key : keys) scratch[begin[key >> shift & mask]++] = key;
+    std::swap(keys, scratch);
+  }
+}
+
+// bin_count equal bins between the ends of a range.
+template <class Value>
+class Binner {
+ public:
+  Binner() = default;
+  explicit Binner(Range<Value> range) : min_(range.min) {
+    if constexpr (narrow) {
+      const std::uint64_t distinct = std::uint64_t{static_cast<std::uint32_t>(range.max) - static_cast<std::uint32_t>(range.min)} + 1;
+      one_value_a_bin_ = distinct <= bin_count;
+      factor_ = one_value_a_bin_ ? std::uint64_t{1} << 32 : (std::uint64_t{bin_count} << 32) / distinct;
+    } else {
+      span_ = distance(range.min, range.max);
+      real_factor_ = bin_count / span_;
+      tiny_ = !(real_factor_ < std::numeric_limits<double>::max());
+    }
+  }
+
+  bool one_value_a_bin() const { return one_value_a_bin_; }
+
+  std::uint32_t operator()(Value value) const {
+    if constexpr (narrow) {
+      const std::uint32_t offset = static_cast<std::uint32_t>(value) - static_cast<std::uint32_t>(min_);
+      return static_cast<std::uint32_t>(offset * factor_ >> 32);
+    } else {
+      const double d = distance(min_, value);
+      const auto b = static_cast<std::int32_t>(tiny_ ? d / span_ * bin_count : d * real_factor_);
+      return static_cast<std::uint32_t>(std::min(b, static_cast<std::int32_t>(bin_count) - 1));
+    }
+  }
+
+  // up_to(value, last(b)) says whether the value lies in one of the bins 0..b, without finding out in which.
+  auto last(std::uint32_t b) const {
+    if constexpr (narrow) {
+      const std::uint64_t end = ((std::uint64_t{b} + 1) << 32) / factor_ + (((std::uint64_t{b} + 1) << 32) % factor_ != 0);
+      return static_cast<Offset>(std::min<std::uint64_t>(end - 1, std::numeric_limits<Offset>::max()));
+    } else {
+      return b;
+    }
+  }
+  template <class Last>
+  bool up_to(Value value, Last last) const {
+    if constexpr (narrow) return static_cast<Offset>(static_cast<Offset>(value) - static_cast<Offset>(min_)) <= last;
+    else return (*this)(value) <= last;
+  }
+
+  // The bins of `size` values; `bin` does not overlap them.
+  void fill(const Value* __restrict values, std::size_t size, std::uint8_t* __restrict bin) const {
+    if constexpr (std::is_same_v<Value, std::uint16_t>) {
+      if (one_value_a_bin_) {
+        for (std::size_t i = 0; i < size; ++i) bin[i] = static_cast<std::uint8_t>(values[i] - min_);
+      } else {
+        // The same product in halves of 16 bits, which vectors multiply best.
+        const auto high = static_cast<std::uint16_t>(factor_ >> 16), low = static_cast<std::uint16_t>(factor_);
+        for (std::size_t i = 0; i < size; ++i) {
+          const auto offset = static_cast<std::uint16_t>(values[i] - min_);
+          const auto carried = static_cast<std::uint16_t>(std::uint32_t{offset} * low >> 16);
+          const auto part = static_cast<std::uint16_t>(offset * high);
+          const auto whole = static_cast<std::uint16_t>(std::uint32_t{offset} * high >> 16);
+          bin[i] = static_cast<std::uint8_t>(whole + (static_cast<std::uint16_t>(part + carried) < part));
+        }
+      }
+    } else {
+      const Binner self = *this;
+      for (std::size_t i = 0; i < size; ++i) bin[i] = static_cast<std::uint8_t>(self(values[i]));
+    }
+  }
+
+ private:
+  static constexpr bool narrow = std::is_integral_v<Value> && sizeof(Value) <= 4;
+  using Offset = std::conditional_t<sizeof(Value) == 2, std::uint16_t, std::uint32_t>;
+
+  // Integers are subtracted before they become doubles, which do not hold them all.
+  static double distance(Value from, Value to) {
+    if constexpr (std::is_integral_v<Value>)
+      return static_cast<double>(static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from));
+    else
+      return to - from;
+  }
+
+  Value min_{};
+  bool one_value_a_bin_ = false, tiny_ = false;  // tiny: a range near the smallest double
+  std::uint64_t factor_ = 0;
+  double span_ = 0.0, real_factor_ = 0.0;
+};
+
 template <class Value, class Criterion>
 class SplitSearch {
  public:
   SplitSearch(Splitter splitter, SideLimits limits) : splitter_(splitter), limits_(limits) {}
 
-  // Improves `best` with the candidates first .. first + candidates - 1, whose values are values[j * stride + i].
-  void operator()(const NodeRows& node, Criterion& criterion, const Value* values, std::size_t stride, std::size_t first,
-                  std::size_t candidates, Stream& thresholds, Split<Value>& best) {
+  // Improves `best` with the candidates first .. first + candidates - 1, whose values are values[j * stride + i] within
+  // ranges[j].
+  void operator()(const NodeRows& node, Criterion& criterion, const Value* values, std::size_t stride,
+                  const Range<Value>* ranges, std::size_t first, std::size_t candidates, Stream& thresholds,
+                  Split<Value>& best) {
     node_ = &node;
     criterion_ = &criterion;
     best_ = &best;
-    find_ranges(values, stride, candidates);
+    ranges_ = ranges;
     if (splitter_ == Splitter::random) {
       for (std::size_t j = 0; j < candidates; ++j) search_random(values + j * stride, first + j, ranges_[j], thresholds);
     } else if (use_bins()) {
@@ -80,9 +190,6 @@ class SplitSearch {
   }
 
  private:
-  struct Range {
-    Value min, max;
-  };
   struct Keyed {
     Value value;
     std::uint32_t position;
@@ -95,26 +202,13 @@ class SplitSearch {
                 bin_count * criterion_->bin_width() <= 16 * node_->total_count;
   }
 
-  void find_ranges(const Value* values, std::size_t stride, std::size_t candidates) {
-    ranges_.resize(candidates);
-    for (std::size_t j = 0; j < candidates; ++j) {
-      const Value* v = values + j * stride;
-      Value low = v[0], high = v[0];
-      for (std::size_t i = 1; i < node_->size; ++i) {
-        low = v[i] < low ? v[i] : low;
-        high = v[i] > high ? v[i] : high;
-      }
-      ranges_[j] = {low, high};
-    }
-  }
-
   void list_varying(std::size_t candidates) {
     varying_.clear();
     for (std::size_t j = 0; j < candidates; ++j)
       if (ranges_[j].min != ranges_[j].max) varying_.push_back(j);
   }
 
-  static std::uint64_t width(Range range) {
+  static std::uint64_t width(Range<Value> range) {
     if constexpr (std::is_integral_v<Value>)
       return static_cast<std::uint64_t>(range.max) - static_cast<std::uint64_t>(range.min);
     else
@@ -203,14 +297,14 @@ class SplitSearch {
     }
   }
 
-  void search_sorted(const Value* values, std::size_t candidate, Range range) {
+  void search_sorted(const Value* values, std::size_t candidate, Range<Value> range) {
     const std::size_t size = node_->size;
     if (width(range) < (std::uint64_t{1} << 32)) {
       if constexpr (std::is_integral_v<Value>) {
         packed_.resize(size);
         for (std::size_t i = 0; i < size; ++i)
           packed_[i] = static_cast<std::uint64_t>(values[i] - range.min) << 32 | i;
-        std::sort(packed_.begin(), packed_.end());
+        sort_packed(packed_, scratch_, static_cast<int>(std::bit_width(width(range))));
         scan(
             values, candidate, [this](std::size_t i) { return static_cast<std::size_t>(packed_[i] & 0xFFFFFFFFu); },
             [this](std::size_t i) { return packed_[i] >> 32 != packed_[i + 1] >> 32; });
@@ -230,24 +324,46 @@ class SplitSearch {
   // Histograms of bin_lanes candidates side by side: one pass over the bins serves all of them.
   void search_bins(const Value* values, std::size_t stride, std::size_t first, std::size_t candidates) {
     list_varying(candidates);
+    const double before = best_->score;
+    best_binner_.reset();
     for (std::size_t group = 0; group < varying_.size(); group += bin_lanes)
       search_bin_lanes(values, stride, first, &varying_[group], std::min(bin_lanes, varying_.size() - group));
+    if (best_->score > before && best_binner_) find_neighbours(values + (best_->candidate - first) * stride, ranges_[best_->candidate - first]);
+  }
+
+  // The values on the two sides of the best split, once it is known between which bins that lies.
+  void find_neighbours(const Value* values, Range<Value> range) {
+    const Binner<Value> binner = *best_binner_;
+    const auto last = binner.last(best_bin_);
+    Value below = range.min, above = range.max;
+    for (std::size_t i = 0; i < node_->size; ++i) {
+      const bool left = binner.up_to(values[i], last);
+      const Value if_left = left ? values[i] : range.min, if_right = left ? range.max : values[i];
+      below = if_left > below ? if_left : below;
+      above = if_right < above ? if_right : above;
+    }
+    best_->below = below;
+    best_->above = above;
   }
 
   void search_bin_lanes(const Value* values, std::size_t stride, std::size_t first, const std::size_t* candidate,
                         std::size_t used) {
     const std::size_t size = node_->size;
     const bool limited = limits_.min_count > 1 || limits_.min_weight > 1;
-    reserve_at_least(bin_, bin_lanes * size);
-    criterion_->begin_bins(bin_count);
+    Binner<Value> binner[bin_lanes];
+    for (std::size_t lane = 0; lane < used; ++lane) binner[lane] = Binner<Value>(ranges_[candidate[lane]]);
+    for (std::size_t lane = used; lane < bin_lanes; ++lane) std::fill_n(chunk_.bin[lane], BinChunk::capacity, std::uint8_t{0});
+    criterion_->begin_bins();
     if (limited) bin_rows_.assign(bin_count * bin_lanes, 0);
-    bool one_value_a_bin[bin_lanes] = {};
-    for (std::size_t lane = 0; lane < used; ++lane) {
-      std::uint8_t* bin = &bin_[lane * size];
-      one_value_a_bin[lane] = fill_bins(values + candidate[lane] * stride, ranges_[candidate[lane]], bin);
-      criterion_->add_to_bins(lane, bin, size);
+    for (chunk_.first = 0; chunk_.first < size; chunk_.first += BinChunk::capacity) {
+      chunk_.size = std::min(BinChunk::capacity, size - chunk_.first);
+      for (std::size_t lane = 0; lane < used; ++lane)
+        binner[lane].fill(values + candidate[lane] * stride + chunk_.first, chunk_.size, chunk_.bin[lane]);
+      criterion_->add_to_bins(chunk_);
       if (limited)
-        for (std::size_t i = 0; i < size; ++i) bin_rows_[bin[i] * bin_lanes + lane] += node_->count[i];
+        for (std::size_t lane = 0; lane < used; ++lane)
+          for (std::size_t i = 0; i < chunk_.size; ++i)
+            bin_rows_[chunk_.bin[lane][i] * bin_lanes + lane] += node_->count[chunk_.first + i];
     }
 
     double best_score[bin_lanes], score[bin_lanes];
@@ -278,62 +394,31 @@ class SplitSearch {
     for (std::size_t lane = 0; lane < used; ++lane) {
       const std::size_t j = candidate[lane];
       const Value* v = values + j * stride;
-      const std::uint8_t* bin = &bin_[lane * size];
-      if (!one_value_a_bin[lane] && crowded(v, bin, heaviest_bin[lane], heaviest[lane], ranges_[j])) {
+      if (!binner[lane].one_value_a_bin() && crowded(v, binner[lane], heaviest_bin[lane], heaviest[lane], ranges_[j])) {
+        const double before = best_->score;
         search_sorted(v, first + j, ranges_[j]);
+        if (best_->score > before) best_binner_.reset();
       } else if (best_score[lane] > best_->score) {
-        Value below = ranges_[j].min, above = ranges_[j].max;
-        for (std::size_t i = 0; i < size; ++i) {
-          below = bin[i] <= best_bin[lane] && v[i] > below ? v[i] : below;
-          above = bin[i] > best_bin[lane] && v[i] < above ? v[i] : above;
-        }
-        offer(best_score[lane], first + j, below, above);
+        offer(best_score[lane], first + j, ranges_[j].min, ranges_[j].max);  // for now: see find_neighbours
+        best_binner_ = binner[lane];
+        best_bin_ = static_cast<std::uint32_t>(best_bin[lane]);
       }
-    }
-  }
-
-  // Integers are subtracted before they become doubles, which do not hold them all.
-  static double distance(Value from, Value to) {
-    if constexpr (std::is_integral_v<Value>)
-      return static_cast<double>(static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from));
-    else
-      return to - from;
-  }
-
-  // Equal bins between the range's ends. Returns whether each bin holds one value.
-  bool fill_bins(const Value* values, Range range, std::uint8_t* bin) const {
-    const std::size_t size = node_->size;
-    if constexpr (std::is_same_v<Value, std::int32_t>) {
-      const std::uint64_t distinct = width(range) + 1;
-      const std::uint64_t factor = distinct <= bin_count ? std::uint64_t{1} << 32 : (std::uint64_t{bin_count} << 32) / distinct;
-      for (std::size_t i = 0; i < size; ++i) {
-        const auto offset = static_cast<std::uint32_t>(values[i]) - static_cast<std::uint32_t>(range.min);
-        bin[i] = static_cast<std::uint8_t>(offset * factor >> 32);
-      }
-      return distinct <= bin_count;
-    } else {
-      const double span = distance(range.min, range.max), factor = bin_count / span;
-      const bool tiny = !(factor < std::numeric_limits<double>::max());  // a range near the smallest double
-      for (std::size_t i = 0; i < size; ++i) {
-        const double d = distance(range.min, values[i]);
-        const auto b = static_cast<std::int32_t>(tiny ? d / span * bin_count : d * factor);
-        bin[i] = static_cast<std::uint8_t>(std::min(b, static_cast<std::int32_t>(bin_count) - 1));
-      }
-      return false;
     }
   }
 
   // Whether a heavy bin holds much besides its lowest or its highest value: the mark of heavy tails, where one far value
   // squeezes all others into a bin. A heavy bin of one repeated value (the background of an image) is harmless.
-  bool crowded(const Value* values, const std::uint8_t* bin, std::size_t b, std::uint64_t bin_weight, Range range) const {
+  bool crowded(const Value* values, const Binner<Value>& binner, std::uint32_t b, std::uint64_t bin_weight,
+               Range<Value> range) const {
     const std::uint64_t tolerated = node_->total_weight / 4;
     if (bin_weight <= tolerated) return false;
     // The first bin often holds a background of the lowest value.
     if (b == 0 && bin_weight - weight_at(values, range.min) <= tolerated) return false;
     Value low = range.max, high = range.min;
     for (std::size_t i = 0; i < node_->size; ++i) {
-      low = bin[i] == b && values[i] < low ? values[i] : low;
-      high = bin[i] == b && values[i] > high ? values[i] : high;
+      const bool inside = binner(values[i]) == b;
+      low = inside && values[i] < low ? values[i] : low;
+      high = inside && values[i] > high ? values[i] : high;
     }
     return bin_weight - std::max(weight_at(values, low), weight_at(values, high)) > tolerated;
   }
@@ -345,7 +430,7 @@ class SplitSearch {
     return total;
   }
 
-  void search_random(const Value* values, std::size_t candidate, Range range, Stream& thresholds) {
+  void search_random(const Value* values, std::size_t candidate, Range<Value> range, Stream& thresholds) {
     if (range.min == range.max) return;
     Value below, above;
     if constexpr (std::is_integral_v<Value>) {
@@ -371,13 +456,15 @@ class SplitSearch {
   const NodeRows* node_ = nullptr;
   Criterion* criterion_ = nullptr;
   Split<Value>* best_ = nullptr;
-  std::vector<Range> ranges_;
+  const Range<Value>* ranges_ = nullptr;
   std::vector<std::size_t> varying_;
   std::vector<std::uint32_t> keys32_;
   std::vector<std::int64_t> keys64_;
-  std::vector<std::uint64_t> packed_;
+  std::vector<std::uint64_t> packed_, scratch_;
   std::vector<Keyed> keyed_;
-  std::vector<std::uint8_t> bin_;
+  BinChunk chunk_;
+  std::optional<Binner<Value>> best_binner_;  // of the best split, where that lies between bins
+  std::uint32_t best_bin_ = 0;
   std::vector<std::uint64_t> bin_rows_;
 };
 

@@ -28,10 +28,13 @@ namespace morf {
 // `bytes` is raw 8-bit values for the patches of bytes.hpp, which are summed without prefix sums.
 enum class CellType : std::uint8_t { u8, u16, i16, i32, i64, f64, bytes };
 
-// The type an atom's value has after summing cells: wide enough for the sum of two of them.
+// The type of an atom's value. Values of bytes and of unsigned 16-bit cells stay below 2^16; half the width is half the
+// traffic between projection and split search, and twice the lanes an instruction.
 template <class Cell>
-using ValueOf = std::conditional_t<std::is_floating_point_v<Cell>, double,
-                                   std::conditional_t<sizeof(Cell) == 8, std::int64_t, std::int32_t>>;
+using ValueOf = std::conditional_t<
+    std::is_floating_point_v<Cell>, double,
+    std::conditional_t<sizeof(Cell) == 8, std::int64_t,
+                       std::conditional_t<std::is_unsigned_v<Cell>, std::uint16_t, std::int32_t>>>;
 
 // Calls `use` with a value of the cell's C++ type.
 template <class Use>
