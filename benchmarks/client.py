@@ -19,9 +19,9 @@ class Client:
 
     def __init__(self, library, python, threads):
         self.library = library
-        # Set before the libraries start their thread pools: CPU seconds then mean work done, not
-        # threads spinning while they wait.
-        limits = dict.fromkeys(THREAD_LIMITS, str(threads))
+        # Set before the libraries start their thread pools. CPU seconds are to mean work done, not
+        # threads spinning while they wait: that is what passive waiting is for.
+        limits = {**dict.fromkeys(THREAD_LIMITS, str(threads)), "OMP_WAIT_POLICY": "PASSIVE"}
         self._process = subprocess.Popen(
             [str(python), str(WORKER), library],
             stdin=subprocess.PIPE,
@@ -47,7 +47,7 @@ class Client:
             raise WorkerError(f"The {self.library} worker died during {request}.")
         answer = json.loads(answer)
         if "error" in answer:
-            raise WorkerError(f"{self.library} failed at {request}:\n{answer['error']}")
+            raise WorkerError(f"{self.library} failed at {request}: {answer['error']}")
         return answer["result"]
 
     def close(self):

@@ -166,7 +166,7 @@ def _impulse(rows):
     from morforest.datasets import make_impulse
 
     X, y = make_impulse(rows + TEST_ROWS, random_state=0)
-    return _split(X.astype(np.float32), y, rows)
+    return _split(X[:, np.newaxis].astype(np.float32), y, rows)
 
 
 def _eeg(rows):

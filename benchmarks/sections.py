@@ -84,7 +84,6 @@ class Bench:
         self.folder = folder
         self.facts = facts
         self._start = time.monotonic()
-        self._failed = set()
 
     def say(self, text):
         minutes, seconds = divmod(int(time.monotonic() - self._start), 60)
@@ -125,12 +124,12 @@ class Bench:
     def present(self, models):
         return [model for model in models if library_of(model) in self.clients.pythons]
 
-    def ask(self, client, model, command, **arguments):
+    def ask(self, client, command, **arguments):
         """The worker's answer; None if it failed, which is said, and the run goes on."""
         try:
             return client(command, **arguments)
         except WorkerError as error:
-            self.say(f"FAILED: {model} is left out here. {error}")
+            self.say(f"FAILED, left out here: {error}")
             self.clients.drop(client)
             return None
 
@@ -144,7 +143,6 @@ class Bench:
             client = self.clients.get(library_of(model), threads)
             fitted = self.ask(
                 client,
-                model,
                 "fit",
                 model=model,
                 threads=threads,
@@ -200,7 +198,9 @@ def fit(bench, sheet):
         bench.fits(sheet, bench.images(rows), models, hold=hold)
     for rows in plan.two_thread_rows:
         largest = rows == max(plan.two_thread_rows)
-        models = (MORF, RF, SKLEARN_RF) if largest else (*IMAGE_FORESTS, XGBOOST, LIGHTGBM)
+        models = (MORF, RF, SKLEARN_RF) if largest else IMAGE_FORESTS
+        if rows in plan.boosting_rows and not largest:
+            models += (XGBOOST, LIGHTGBM)
         bench.fits(sheet, bench.images(rows), models, threads=2)
     bench.clients.close(threads=2)
 
@@ -311,7 +311,7 @@ def hold(bench, work, models):
         client = bench.clients.get(library_of(model), 1)
         request = {"model": model, "threads": 1, "seed": 0, **work.request()}
         bench.say(f"a model to measure: {model}, rows={work.rows}")
-        key = bench.ask(client, model, "fit_unless_held", **request)
+        key = bench.ask(client, "fit_unless_held", **request)
         if key is not None:
             keys[model] = key
     return keys
@@ -327,7 +327,7 @@ def memory(bench, sheet):
         for model in bench.present(models):
             client = bench.clients.fresh(library_of(model), 1)
             request = {"model": model, "threads": 1, "seed": 0, **work.request()}
-            found = bench.ask(client, model, "peak_memory", **request)
+            found = bench.ask(client, "peak_memory", **request)
             client.close()
             if found is None:
                 continue

@@ -178,6 +178,8 @@ def _outcome(target, folder):
     largest = max(ours.keys() & theirs.keys())
     a, b = ours[largest], theirs[largest]
     mine, other = reports.median(a, target.column), reports.median(b, target.column)
+    if mine <= 0 or other <= 0:  # too little memory to be measured
+        return None
     scores = (reports.mean(a, "score"), reports.mean(b, "score")) if target.scored else ()
     scale = SCALES[target.unit]
     return Outcome(
