@@ -106,7 +106,7 @@ def _fetch(path):
 
 
 def _digits28():
-    """Digits of 8 x 8 pixels, three times as large, at a random place of a 28 x 28 image."""
+    """Digits of 8 x 8 pixels enlarged to 20 x 20, near the middle of a 28 x 28 image."""
     from scipy.ndimage import zoom
     from sklearn.datasets import load_digits
 
@@ -116,7 +116,7 @@ def _digits28():
 
     def draw(rows, first, last):  # no handwriting is in both parts
         chosen = random.randint(first, last, rows)
-        place = random.randint(0, 9, (rows, 2))
+        place = random.randint(2, 7, (rows, 2))
         light = random.uniform(8.0, 15.9, rows)
         images = np.zeros((rows, 28, 28), dtype=np.uint8)
         for image, i, (top, left), factor in zip(images, chosen, place, light, strict=True):
@@ -154,7 +154,7 @@ def _table(rows, features, classes):
 
 
 def _friedman(rows, features):
-    """Friedman's first function of five features, noise of standard deviation one, idle features."""
+    """Friedman's first function of five features, noise of variance one, idle features."""
     from sklearn.datasets import make_friedman1
 
     X, y = make_friedman1(rows + TEST_ROWS, features, noise=1.0, random_state=0)

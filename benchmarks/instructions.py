@@ -16,7 +16,14 @@ HERE = Path(__file__).resolve().parent
 WORKS = ("byte-patches", "float-sporf", "regression")
 # As in CMakeLists.txt: one build for all processors, one for those with AVX2.
 ARCHITECTURES = ("x86-64", "x86-64-v3")
-FLAGS = "-std=c++20 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -Wno-psabi".split()
+FLAGS = (
+    "-std=c++20",
+    "-O3",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-Wno-psabi",
+)
 
 
 def run(say, sheet, versions, architectures=ARCHITECTURES):

@@ -16,7 +16,7 @@ import numpy as np
 
 
 class Estimator:
-    """A model with scikit-learn's interface. Subclasses say how to build it, and the data's form."""
+    """A model with scikit-learn's interface. Subclasses build it, and may like other data."""
 
     def __init__(self, work, threads, seed):
         self.work = work
@@ -187,9 +187,7 @@ class LightGBM(Estimator):
         import lightgbm
 
         kind = lightgbm.LGBMRegressor if work["task"] == "regression" else lightgbm.LGBMClassifier
-        return kind(
-            n_estimators=work["trees"], n_jobs=threads, random_state=seed, verbose=-1
-        )
+        return kind(n_estimators=work["trees"], n_jobs=threads, random_state=seed, verbose=-1)
 
 
 class Ydf(Estimator):

@@ -24,7 +24,7 @@ FAST = (*OURS, SKLEARN_RF)
 @dataclasses.dataclass(frozen=True)
 class Plan:
     trees: int
-    repeats: int  # of everything up to `slow_rows` rows, and of the fast models above
+    repeats: int  # of the fast models, and of all forests up to `slow_rows` rows; others have one
     slow_rows: int
     # fit: number of training images
     forest_rows: tuple
@@ -56,7 +56,8 @@ class Plan:
     architectures: tuple  # instructions: those to compile for
 
     def repeats_of(self, model, rows):
-        return self.repeats if rows <= self.slow_rows or model in FAST else 1
+        fast = model in FAST or (rows <= self.slow_rows and model not in BOOSTING)
+        return self.repeats if fast else 1
 
 
 FULL = Plan(
@@ -94,7 +95,7 @@ QUICK = dataclasses.replace(
     slow_rows=500,
     forest_rows=(500, 1000, 2000, 5000),
     boosting_rows=(500,),
-    hgb_rows=(500,),
+    hgb_rows=(),
     own_rows=(20_000,),
     two_thread_rows=(1000, 5000),
     area_rows=1000,

@@ -14,9 +14,9 @@ COLOURS = {
     "morforest": "#d1495b",
     "treeple": "#00798c",
     "scikit-learn": "#edae49",
-    "ydf": "#30638e",
+    "ydf": "#2e4057",
     "xgboost": "#6a994e",
-    "lightgbm": "#8d6a9f",
+    "lightgbm": "#a98bc9",
 }
 DASHES = {"RF": "--", "ET": ":", "HGB": "-."}
 
@@ -81,16 +81,22 @@ def throughput(rows, path, title):
 
 
 def targets(lines, path):
-    """Bars: ratio reached over ratio required, on a log axis; `lines` are (label, share, holds)."""
+    """Bars: how much of what is required was reached. Lines are (label, share, holds, text)."""
     figure, axes = plt.subplots(figsize=(8, 0.8 + 0.32 * len(lines)), layout="constrained")
-    labels, shares, holds = zip(*reversed(lines), strict=True)
+    labels, shares, holds, texts = zip(*reversed(lines), strict=True)
     colours = ["#6a994e" if good else "#d1495b" for good in holds]
     axes.barh(labels, [share - 1 for share in shares], left=1, color=colours, height=0.6)
     axes.axvline(1, color="black", linewidth=1)
     axes.set_xscale("log")
+    for place, (share, text) in enumerate(zip(shares, texts, strict=True)):
+        outside = {"va": "center", "ha": "left" if share >= 1 else "right", "fontsize": 8}
+        shift = (4 if share >= 1 else -4, 0)
+        axes.annotate(text, (share, place), shift, textcoords="offset points", **outside)
+    low, high = min(*shares, 1), max(*shares, 1)
+    axes.set_xlim(low / 2.5, high * 2.5)
     axes.xaxis.set_major_formatter(FuncFormatter(plain))
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set(xlabel="reached / required (1 or more is wanted)", title="Targets")
+    axes.set(xlabel="reached / required (1 or more is wanted)", title="Targets: reached (required)")
     axes.margins(y=0.02)
     tidy(axes)
     finish(figure, None, path)

@@ -188,9 +188,7 @@ REPORTS = {
         "that before it, when the data lay ready and the library was loaded. A fresh process each.",
         sizes,
     ),
-    "import": Report(
-        "Import", "Fresh processes in turn, files in the disk's cache.", imports
-    ),
+    "import": Report("Import", "Fresh processes in turn, files in the disk's cache.", imports),
     "instructions": Report(
         "Instructions of the core",
         "Counted by callgrind while trees grow on fixed, generated data (instructions.cpp). The "

@@ -250,9 +250,7 @@ def floats(bench, sheet):
             smallest=(1, 2),
             largest=(1, 12),
         ),
-        bench.generated(
-            f"eeg-{plan.eeg_rows}", (28, 50), 2, smallest=(1, 5), largest=(4, 20)
-        ),
+        bench.generated(f"eeg-{plan.eeg_rows}", (28, 50), 2, smallest=(1, 5), largest=(4, 20)),
         bench.generated(
             f"series-{plan.series_rows}", (1, 4000), 2, smallest=(1, 20), largest=(1, 200)
         ),

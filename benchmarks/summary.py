@@ -51,8 +51,8 @@ def _comparable(fits):
 
 def _line(label, rows, column, text):
     by_model = reports.grouped(rows, "model")
-    cells = [text(reports.median(by_model[m,], column)) if (m,) in by_model else "" for m in COLUMNS]
-    return [label, *cells]
+    found = [by_model.get((model,), []) for model in COLUMNS]
+    return [label, *(text(reports.median(same, column)) if same else "" for same in found)]
 
 
 def seconds(value):

@@ -91,7 +91,7 @@ IMPORT_REQUIRED = 0.1  # seconds above scikit-learn's
 SCALES = {"s": 1, "ms": 1e3, "MB": 1e-6}
 HEADER = (
     "work",
-    "rows",
+    "training rows",
     "peer",
     "ours",
     "theirs",
@@ -133,6 +133,11 @@ class Outcome:
         if self.our_score is not None and self.our_score < self.their_score:
             missed.append("score")
         return f"no: {' and '.join(missed)}" if missed else "yes"
+
+    def bar(self):
+        sign = "≤" if self.at_most else "≥"
+        text = f"{self.ratio:.3g} ({sign} {self.required:g})"
+        return f"{self.work} | {self.peer}", self.reached, self.verdict == "yes", text
 
     def line(self):
         digits = 1 if self.unit == "MB" else 3
@@ -245,9 +250,7 @@ def write(folder, full):
     sheet = results.Sheet(folder, "targets", results.facts_of(rows[0]))
     for outcome in outcomes:
         sheet.add(**dataclasses.asdict(outcome), holds=outcome.verdict)
-    labels = [f"{o.work}{f', {o.rows:,} rows' if o.rows else ''} | {o.peer}" for o in outcomes]
-    bars = [(n, o.reached, o.verdict == "yes") for n, o in zip(labels, outcomes, strict=True)]
-    plots.targets(bars, folder / "targets.png")
+    plots.targets([outcome.bar() for outcome in outcomes], folder / "targets.png")
 
 
 def _data_note(outcomes):
