@@ -17,17 +17,16 @@ OURS = (MORF, SPORF, RF)
 IMAGE_FORESTS = (MORF, RF, TREEPLE_PATCH, SKLEARN_RF, SKLEARN_ET, YDF_OBLIQUE, YDF_RF)
 TABLE_FORESTS = (SPORF, RF, TREEPLE_OBLIQUE, SKLEARN_RF, SKLEARN_ET, YDF_OBLIQUE, YDF_RF)
 BOOSTING = (XGBOOST, LIGHTGBM, SKLEARN_HGB)
-# One repeat is enough of what takes minutes.
-FAST = (*OURS, SKLEARN_RF)
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
     trees: int
-    repeats: int  # of the fast models, and of all forests up to `slow_rows` rows; others have one
+    repeats: int  # of ours, and of all forests up to `slow_rows` rows; others have one
     slow_rows: int
     # fit: number of training images
     forest_rows: tuple
+    ydf_rf_rows: int  # at most: it takes as long as the oblique one, which is the nearer peer
     boosting_rows: tuple
     hgb_rows: tuple
     own_rows: tuple  # beyond the data, which is tiled
@@ -56,7 +55,9 @@ class Plan:
     architectures: tuple  # instructions: those to compile for
 
     def repeats_of(self, model, rows):
-        fast = model in FAST or (rows <= self.slow_rows and model not in BOOSTING)
+        if rows in self.own_rows:
+            return 1
+        fast = model in OURS or (rows <= self.slow_rows and model not in BOOSTING)
         return self.repeats if fast else 1
 
 
@@ -65,8 +66,9 @@ FULL = Plan(
     repeats=3,
     slow_rows=2000,
     forest_rows=(500, 1000, 2000, 5000, 10_000, 20_000, 60_000),
+    ydf_rf_rows=10_000,
     boosting_rows=(1000, 5000, 60_000),
-    hgb_rows=(1000, 5000),
+    hgb_rows=(1000,),
     own_rows=(120_000, 240_000),
     two_thread_rows=(5000, 60_000),
     area_rows=5000,
@@ -94,9 +96,10 @@ QUICK = dataclasses.replace(
     repeats=2,
     slow_rows=500,
     forest_rows=(500, 1000, 2000, 5000),
+    ydf_rf_rows=2000,
     boosting_rows=(500,),
     hgb_rows=(),
-    own_rows=(20_000,),
+    own_rows=(10_000,),
     two_thread_rows=(1000, 5000),
     area_rows=1000,
     area_sides=(2, 5, 14),

@@ -128,5 +128,7 @@ def finish(figure, labelled, path):
     if labelled is not None:
         handles, labels = labelled.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right upper", frameon=False)
-    figure.savefig(path, dpi=110)
+    unfinished = path.with_suffix(".unfinished")
+    figure.savefig(unfinished, dpi=110, format="png")
+    unfinished.replace(path)
     plt.close(figure)

@@ -18,6 +18,7 @@ def folder(quick):
     return FOLDER / "quick" if quick else FOLDER
 
 
+VERSIONS = ("library_version", "python", "numpy", "scikit_learn")  # 0.10 is not 0.1
 FACTS = ("command", "date", "cpu_model", "cores", "load_at_start")
 
 
@@ -122,7 +123,10 @@ def read(path):
     if not path.exists():
         return []
     with path.open(newline="") as file:
-        return [{key: _number(cell) for key, cell in row.items()} for row in csv.DictReader(file)]
+        return [
+            {key: cell if key in VERSIONS else _number(cell) for key, cell in row.items()}
+            for row in csv.DictReader(file)
+        ]
 
 
 def _number(cell):

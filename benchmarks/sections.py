@@ -185,11 +185,15 @@ def add(sheet, client, model, work, threads, repeat, batch="", cpu="", wall="", 
     )
 
 
+def image_forests(plan, rows):
+    return tuple(m for m in IMAGE_FORESTS if m != YDF_RF or rows <= plan.ydf_rf_rows)
+
+
 def fit(bench, sheet):
     """Growing on images: CPU seconds against the number of images, one thread and two."""
     plan = bench.plan
     for rows in plan.forest_rows + plan.own_rows:
-        models = IMAGE_FORESTS if rows in plan.forest_rows else (MORF, RF)
+        models = image_forests(plan, rows) if rows in plan.forest_rows else (MORF, RF)
         if rows in plan.boosting_rows:
             models += (XGBOOST, LIGHTGBM)
         if rows in plan.hgb_rows:
@@ -198,7 +202,7 @@ def fit(bench, sheet):
         bench.fits(sheet, bench.images(rows), models, hold=hold)
     for rows in plan.two_thread_rows:
         largest = rows == max(plan.two_thread_rows)
-        models = (MORF, RF, SKLEARN_RF) if largest else IMAGE_FORESTS
+        models = (MORF, RF, SKLEARN_RF) if largest else image_forests(plan, rows)
         if rows in plan.boosting_rows and not largest:
             models += (XGBOOST, LIGHTGBM)
         bench.fits(sheet, bench.images(rows), models, threads=2)
@@ -269,7 +273,7 @@ def predict(bench, sheet):
     """predict_proba against the size of the batch."""
     plan = bench.plan
     work = bench.images(plan.held_rows)
-    models = IMAGE_FORESTS
+    models = image_forests(plan, plan.held_rows)
     if plan.held_rows in plan.boosting_rows:
         models += (XGBOOST, LIGHTGBM)
     keys = hold(bench, work, models)
@@ -294,12 +298,13 @@ def size(bench, sheet):
         work = bench.images(rows)
         models = IMAGE_FORESTS
         if rows == max(bench.plan.size_rows):  # treeple's pickle would take gigabytes
-            models = (MORF, RF, SKLEARN_RF, SKLEARN_ET, YDF_OBLIQUE, YDF_RF)
+            models = (MORF, RF, SKLEARN_RF, SKLEARN_ET, YDF_OBLIQUE)
         for model, key in hold(bench, work, models).items():
             client = bench.clients.get(library_of(model), 1)
             count = client("size", key=key)
             add(sheet, client, model, work, 1, 0, bytes=count)
             bench.say(f"size rows={rows} {model}: {count / 1e6:.2f} MB")
+    bench.clients.close()  # the models that were held take memory
 
 
 def hold(bench, work, models):
