@@ -3,9 +3,9 @@
 Imported in the environment of the library, so libraries are imported where they are used.
 
 A work is a dictionary: `task` (classification or regression), `trees`, `candidates` (a node) and,
-where there are patches, `shape`, `smallest` and `largest`. Common to all forests: bootstrap, trees
-grown until their leaves are pure, `candidates` projections or features a node. What differs
-is said where it does.
+where there are patches, `shape`, `smallest`, `largest` and `boundary`. Common to all forests:
+bootstrap, trees grown until their leaves are pure, `candidates` projections or features a node. What
+differs is said where it does.
 """
 
 import pickle
@@ -81,7 +81,11 @@ class Ours(Estimator):
 
 class OursMorf(Ours):
     def dictionary(self, morforest, work):
-        return morforest.Patch(min_size=tuple(work["smallest"]), max_size=tuple(work["largest"]))
+        return morforest.Patch(
+            min_size=tuple(work["smallest"]),
+            max_size=tuple(work["largest"]),
+            boundary=work["boundary"],
+        )
 
 
 class OursSporf(Ours):
@@ -97,7 +101,7 @@ class OursRF(Ours):
 
 
 class TreeplePatch(Estimator):
-    """The same sizes of patches. treeple's never hang over the edge; ours may."""
+    """The same sizes of patches, always inside: ours hang over the edge with boundary="zero"."""
 
     def build(self, work, threads, seed):
         from treeple import PatchObliqueRandomForestClassifier

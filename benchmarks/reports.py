@@ -12,7 +12,17 @@ import results
 from plan import OURS
 
 # What a row was measured on; a table shows those that vary, its note names the others.
-SETTING = ("data", "threads", "rows", "features", "classes", "trees", "candidates", "patches")
+SETTING = (
+    "data",
+    "threads",
+    "rows",
+    "features",
+    "classes",
+    "trees",
+    "candidates",
+    "patches",
+    "boundary",
+)
 
 
 def grouped(rows, *keys):

@@ -48,6 +48,7 @@ class Work:
     candidates: int
     smallest: tuple = ()
     largest: tuple = ()
+    boundary: str = "zero"  # of our patches; treeple's are always inside
 
     def request(self):
         """The part that the worker wants."""
@@ -58,6 +59,7 @@ class Work:
             "candidates": self.candidates,
             "smallest": self.smallest,
             "largest": self.largest,
+            "boundary": self.boundary,
         }
         return {"path": self.path, "rows": self.rows, "work": work}
 
@@ -71,6 +73,7 @@ class Work:
             "trees": self.trees,
             "candidates": self.candidates,
             "patches": " to ".join(sides) if self.smallest else "",
+            "boundary": self.boundary if self.smallest else "",
         }
 
 
@@ -245,21 +248,20 @@ def small(bench, sheet):
 def floats(bench, sheet):
     """Patches over floats: an impulse in noise, channels x time, long series."""
     plan = bench.plan
-    works = [
-        bench.generated(
-            f"impulse-{plan.impulse_rows}",
-            (1, 100),
+    for name, shape, candidates, smallest, largest in (
+        (f"impulse-{plan.impulse_rows}", (1, 100), 30, (1, 2), (1, 12)),  # the paper's setting
+        (f"eeg-{plan.eeg_rows}", (28, 50), 37, (1, 5), (4, 20)),
+        (f"series-{plan.series_rows}", (1, 4000), 63, (1, 20), (1, 200)),
+    ):
+        work = bench.generated(
+            name,
+            shape,
             2,
-            candidates=30,  # the paper's setting
-            smallest=(1, 2),
-            largest=(1, 12),
-        ),
-        bench.generated(f"eeg-{plan.eeg_rows}", (28, 50), 2, smallest=(1, 5), largest=(4, 20)),
-        bench.generated(
-            f"series-{plan.series_rows}", (1, 4000), 2, smallest=(1, 20), largest=(1, 200)
-        ),
-    ]
-    for work in works:
+            candidates=candidates,
+            smallest=smallest,
+            largest=largest,
+            boundary="inside",  # the very patches that treeple draws
+        )
         bench.fits(sheet, work, (MORF, RF, TREEPLE_PATCH, SKLEARN_RF, YDF_OBLIQUE))
 
 
