@@ -7,6 +7,7 @@ every library reads the same numbers. Generated sets depend on their name alone.
 import os
 import re
 import socket
+from http.client import HTTPException
 from pathlib import Path
 
 import numpy as np
@@ -94,9 +95,9 @@ def _fetch(path):
             as_frame=False,
             parser="liac-arff",
             data_home=FOLDER,
-            n_retries=0,
+            n_retries=1,
         )
-    except Exception as error:  # no network has many faces
+    except (OSError, HTTPException, ValueError) as error:
         return f"{type(error).__name__}: {error}"
     finally:
         socket.setdefaulttimeout(patience)

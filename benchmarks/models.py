@@ -4,8 +4,8 @@ Imported in the environment of the library, so libraries are imported where they
 
 A work is a dictionary: `task` (classification or regression), `trees`, `candidates` (a node) and,
 where there are patches, `shape`, `smallest`, `largest` and `boundary`. Common to all forests:
-bootstrap, trees grown until their leaves are pure, `candidates` projections or features a node. What
-differs is said where it does.
+bootstrap, trees grown until their leaves are pure, `candidates` projections or features a node.
+What differs is said where it does.
 """
 
 import pickle
