@@ -94,15 +94,14 @@ def publish(path, title, note, rows, header, lines, after=""):
 
 def setting(rows):
     """What was run, when, where and with which versions."""
-    libraries = dict.fromkeys(
+    run = "`{command}`, {date}, {cpu_model}, {cores} cores, load {load_at_start} at the start."
+    library = (
         "{library} {library_version} with Python {python}, NumPy {numpy}, "
-        "scikit-learn {scikit_learn}".format_map(row)
-        for row in rows
+        "scikit-learn {scikit_learn}"
     )
-    facts = (
-        "`{command}`, {date}, {cpu_model}, {cores} cores, load {load_at_start} at the start."
-    ).format_map(rows[0])
-    return f"{facts} {'; '.join(libraries)}."
+    runs = dict.fromkeys(run.format_map(row) for row in rows)
+    libraries = dict.fromkeys(library.format_map(row) for row in rows)
+    return f"{' '.join(runs)} {'; '.join(libraries)}."
 
 
 def markdown_table(header, lines):

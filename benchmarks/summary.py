@@ -24,7 +24,9 @@ def write(folder):
         same = [row for row in fits if row["rows"] == rows]
         lines.append(_line(f"fit, {rows:,} images, CPU-seconds", same, "cpu_seconds", seconds))
         lines.append(_line("accuracy", same, "score", accuracy))
+    used = list(fits)
     predictions = results.read(folder / "predict.csv")
+    used += predictions
     for batch in dict.fromkeys(row["batch"] for row in predictions):
         if batch in (1, 10_000):
             same = [row for row in predictions if row["batch"] == batch]
@@ -34,11 +36,12 @@ def write(folder):
         found = results.read(folder / f"{name}.csv")
         largest = max((row["rows"] for row in found), default=0)
         same = [row for row in found if row["rows"] == largest]
+        used += same
         if same:
             lines.append(_line(f"{label}, {largest:,} images", same, "bytes", megabytes))
     table = results.markdown_table(["", *COLUMNS.values()], lines)
     note = f"{fits[0]['data']}, {reports.constant(fits, ('trees', 'candidates', 'patches'))}."
-    text = f"{note} {results.setting(fits)}\n\n{table}\n"
+    text = f"{note} {results.setting(used)}\n\n{table}\n"
     results.write_whole(folder / "summary.md", text)
 
 

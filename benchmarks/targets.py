@@ -235,8 +235,8 @@ def write(folder, full):
     outcomes = evaluate(folder)
     if not outcomes:
         return
-    rows = [row for name in ("fit", "large-table", "predict") for row in _rows(folder, name)]
-    rows = rows or [row for name in reports.REPORTS for row in results.read(folder / f"{name}.csv")]
+    used = dict.fromkeys((*(target.section for target in TARGETS), "import"))
+    rows = [row for name in used for row in results.read(folder / f"{name}.csv")]
     note = (
         "Each line compares medians of one section of one run. Ratios are theirs / ours, at least "
         "so many; with <= they are ours / theirs, at most so much. A target holds if its ratio "
