@@ -3,7 +3,7 @@
 import statistics
 
 import matplotlib
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from plan import OURS
 
 matplotlib.use("Agg")
@@ -93,7 +93,7 @@ def targets(lines, path):
         shift = (4 if share >= 1 else -4, 0)
         axes.annotate(text, (share, place), shift, textcoords="offset points", **outside)
     low, high = min(*shares, 1), max(*shares, 1)
-    axes.set_xlim(low / 2.5, high * 2.5)
+    axes.set_xlim(low / 3.5, high * 3.5)
     axes.xaxis.set_major_formatter(FuncFormatter(plain))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set(xlabel="reached / required (1 or more is wanted)", title="Targets: reached (required)")
@@ -111,6 +111,9 @@ def log_x(axes, ticks):
 
 def log_y(axes):
     axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    if high < 100 * low:  # powers of ten alone would leave the axis bare
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(FuncFormatter(plain))
     axes.yaxis.set_minor_formatter(NullFormatter())
 

@@ -226,7 +226,7 @@ def _import(folder):
     )
     peer = "import sklearn.ensemble"
     extra = max(ours - theirs, 1e-3)
-    name = "import morforest: seconds more"
+    name = "import: seconds more"
     return [Outcome(name, "", 0, peer, "s", ours, theirs, extra, IMPORT_REQUIRED, True)]
 
 
