@@ -67,7 +67,7 @@ def accuracy(value):
 
 
 def milliseconds(value):
-    return f"{1000 * value:.3g}"
+    return seconds(1000 * value)
 
 
 def megabytes(value):
