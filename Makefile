@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test bench clean lint types native pytest oldest
+.PHONY: help demo test bench bench-quick clean lint types native pytest oldest
 
 BIN := .venv/bin
 # Errors only: each step says what it does in a line of its own.
@@ -22,7 +22,7 @@ SOURCES := pyproject.toml CMakeLists.txt \
 
 help: ## Show this list
 	@echo "usage: make TARGET"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: .venv/.demo ## Fit RF, SPORF and MORF to four data sets; a table, and pictures in demo_output/
 	@$(BIN)/python examples/demo.py
@@ -30,11 +30,14 @@ demo: .venv/.demo ## Fit RF, SPORF and MORF to four data sets; a table, and pict
 test: lint types native pytest oldest ## Run every check
 	@echo "All checks passed."
 
-bench: .venv/.test ## Compare with other forests; MORFOREST_MNIST=FILE [BENCH="--quick"], see benchmarks/
-	@$(BIN)/python benchmarks/compare.py $(BENCH)
+bench: .venv/.test ## Measure beside other libraries, 45 minutes; options: BENCH="--only fit", see benchmarks/
+	@$(BIN)/python benchmarks/bench.py $(BENCH)
+
+bench-quick: .venv/.test ## The same at small sizes, 5 minutes
+	@$(BIN)/python benchmarks/bench.py --quick $(BENCH)
 
 clean: ## Remove everything that make has made
-	rm -rf .venv .venv-oldest .venv-treeple build demo_output .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-peers .benchmarks benchmarks/results/quick build demo_output .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- set-up ---------------------------------------------------------------------------------------

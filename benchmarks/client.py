@@ -1,13 +1,13 @@
-"""The near end of a worker: starts the process and speaks its JSON lines."""
+"""The near end of the workers: starts their processes and speaks their JSON lines."""
 
+import contextlib
 import json
 import os
 import subprocess
 from pathlib import Path
 
 WORKER = Path(__file__).with_name("worker.py")
-# One thread each: CPU seconds then mean work done, not threads spinning while they wait.
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class WorkerError(RuntimeError):
@@ -15,19 +15,22 @@ class WorkerError(RuntimeError):
 
 
 class Client:
-    """A long-lived worker process; `client("fit", n=5000, ...)` runs one command in it."""
+    """A worker process; `client("fit", rows=5000, ...)` runs one command in it."""
 
-    def __init__(self, library, python, mnist_path):
+    def __init__(self, library, python, threads):
         self.library = library
+        # Set before the libraries start their thread pools. CPU seconds are to mean work done, not
+        # threads spinning while they wait: that is what passive waiting is for.
+        limits = {**dict.fromkeys(THREAD_LIMITS, str(threads)), "OMP_WAIT_POLICY": "PASSIVE"}
         self._process = subprocess.Popen(
-            [str(python), str(WORKER), library, str(mnist_path)],
+            [str(python), str(WORKER), library],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, **ONE_THREAD},
+            env={**os.environ, **limits},
         )
         try:
-            self.versions = self("start")
+            self.versions = self("versions")
         except BaseException:
             self.close()
             raise
@@ -44,11 +47,47 @@ class Client:
             raise WorkerError(f"The {self.library} worker died during {request}.")
         answer = json.loads(answer)
         if "error" in answer:
-            raise WorkerError(f"{self.library} failed at {request}:\n{answer['error']}")
+            raise WorkerError(f"{self.library} failed at {request}: {answer['error']}")
         return answer["result"]
 
     def close(self):
-        """Let the worker end: it stops when its input does."""
-        self._process.stdin.close()
-        self._process.stdout.close()
+        """End the worker: at once, even in the middle of a fit."""
+        self._process.terminate()
         self._process.wait()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.stdout.close()
+
+
+class Clients:
+    """A worker for each library and number of threads, started when it is first asked for."""
+
+    def __init__(self, pythons):
+        self.pythons = pythons
+        self._running = {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def get(self, library, threads):
+        key = (library, threads)
+        if key not in self._running:
+            self._running[key] = self.fresh(library, threads)
+        return self._running[key]
+
+    def fresh(self, library, threads):
+        """A process of its own, for the caller to close."""
+        return Client(library, self.pythons[library], threads)
+
+    def drop(self, client):
+        """End a worker that failed: the next request starts another."""
+        self._running = {k: c for k, c in self._running.items() if c is not client}
+        client.close()
+
+    def close(self, threads=None):
+        """End the workers with so many threads, or all: their data and models take memory."""
+        for key in [k for k in self._running if threads in (None, k[1])]:
+            self._running.pop(key).close()

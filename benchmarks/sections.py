@@ -1,192 +1,385 @@
-"""What is compared.
+"""What is measured, section by section.
 
-In each section every library has its turn before the next repeat begins, so that a slow minute
-of the machine falls on all of them alike.
+In each section every model has its turn before the next repeat begins, so that a slow minute of
+the machine falls on all of them alike. All rows of all sections have the same columns.
 """
 
-import statistics
+import dataclasses
+import math
+import subprocess
 import sys
+import time
 
-from results import mean_and_error, median_and_range
+import data
+import instructions
+import results
+from client import WorkerError
+from models import library_of
+from plan import (
+    BOOSTING,
+    IMAGE_FORESTS,
+    LIGHTGBM,
+    MORF,
+    RF,
+    SKLEARN_ET,
+    SKLEARN_HGB,
+    SKLEARN_RF,
+    TABLE_FORESTS,
+    TREEPLE_PATCH,
+    XGBOOST,
+    YDF_OBLIQUE,
+    YDF_RF,
+)
 
-OURS = "morforest"
-PATCH = (2, 5)  # the largest; the smallest is 2 x 2 everywhere
-TREES = 100
-
-
-def fit(clients, sheet, plan):
-    """MNIST: CPU seconds to grow 100 trees, and the accuracy they bought."""
-    for n in plan.sizes:
-        for seed in range(max(plan.seeds_for(client.library, n) for client in clients)):
-            for client in clients:
-                if seed >= plan.seeds_for(client.library, n):
-                    continue
-                grown = client("fit", n=n, trees=TREES, patch=PATCH, seed=seed)
-                scored = client("score")
-                sheet.add(
-                    **_who(client),
-                    n=n,
-                    trees=TREES,
-                    seed=seed,
-                    fit_cpu_seconds=grown["cpu"],
-                    fit_wall_seconds=grown["wall"],
-                    predict_cpu_seconds=scored["cpu"],
-                    accuracy=scored["accuracy"],
-                )
-                _say(f"fit n={n} seed={seed} {client.library}: {grown['cpu']:.2f} CPU-seconds")
-
-    lines = []
-    for n in plan.sizes:
-        ours = sheet.select("fit_cpu_seconds", library=OURS, n=n)
-        for client in clients:
-            seconds = sheet.select("fit_cpu_seconds", library=client.library, n=n)
-            if not seconds:
-                continue
-            predict = sheet.select("predict_cpu_seconds", library=client.library, n=n)
-            accuracy = sheet.select("accuracy", library=client.library, n=n)
-            lines.append(
-                [
-                    n,
-                    client.library,
-                    len(seconds),
-                    median_and_range(seconds, 2),
-                    _times_ours(seconds, ours),
-                    median_and_range(predict),
-                    mean_and_error(accuracy),
-                ]
-            )
-    sheet.publish(
-        "Growing a forest on MNIST",
-        f"{TREES} trees, one thread, 28 candidates a node, patches 2x2 to 2x5, the first n "
-        "training images. CPU-seconds: median (lowest - highest) over the seeds; the factor "
-        "is the median over the seeds that both ran. Accuracy on all test images: mean ± "
-        "standard error over the seeds.",
-        ["n", "library", "seeds", "fit", "x morforest", "predict all test images", "accuracy"],
-        lines,
-    )
+IMAGE_SHAPE = (28, 28)
+SMALLEST, LARGEST = (2, 2), (2, 5)
 
 
-def area(clients, sheet, plan):
-    """MNIST: what a larger patch costs, as a multiple of 2 x 2."""
-    n, trees, largest = 5000, 20, [(2, 2), (5, 5), (14, 14)]
-    clients = [client for client in clients if client.library != "scikit-learn"]
-    for seed in range(plan.seeds):
-        for patch in largest:
-            for client in clients:
-                seconds = client("fit", n=n, trees=trees, patch=patch, seed=seed)
-                sheet.add(
-                    **_who(client),
-                    n=n,
-                    trees=trees,
-                    seed=seed,
-                    largest_patch=_size(patch),
-                    fit_cpu_seconds=seconds["cpu"],
-                    fit_wall_seconds=seconds["wall"],
-                )
-                _say(f"area {_size(patch)} seed={seed} {client.library}: {seconds['cpu']:.2f}")
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """Something that several models are asked to do."""
 
-    lines = []
-    for client in clients:
-        base = sheet.select("fit_cpu_seconds", library=client.library, largest_patch="2x2")
-        for patch in map(_size, largest):
-            seconds = sheet.select("fit_cpu_seconds", library=client.library, largest_patch=patch)
-            ratios = [a / b for a, b in zip(seconds, base, strict=True)]
-            lines.append(
-                [client.library, patch, median_and_range(seconds), median_and_range(ratios, 2)]
-            )
-    sheet.publish(
-        "The cost of large patches",
-        f"{trees} trees on the first {n} MNIST images, one thread, 28 candidates a node, "
-        f"patches from 2x2 to the size named, {plan.seeds} interleaved repeats. CPU-seconds "
-        "and the ratio to 2x2 within a repeat: median (lowest - highest).",
-        ["library", "patches up to", "fit", "ratio to 2x2"],
-        lines,
-    )
+    data: str
+    path: str
+    rows: int
+    shape: tuple
+    classes: int  # 0 in regression
+    trees: int
+    candidates: int
+    smallest: tuple = ()
+    largest: tuple = ()
+    boundary: str = "zero"  # of our patches; treeple's are always inside
+
+    def request(self):
+        """The part that the worker wants."""
+        work = {
+            "task": "classification" if self.classes else "regression",
+            "shape": self.shape,
+            "trees": self.trees,
+            "candidates": self.candidates,
+            "smallest": self.smallest,
+            "largest": self.largest,
+            "boundary": self.boundary,
+        }
+        return {"path": self.path, "rows": self.rows, "work": work}
+
+    def columns(self):
+        sides = ["x".join(map(str, size)) for size in (self.smallest, self.largest)]
+        return {
+            "data": self.data,
+            "rows": self.rows,
+            "features": math.prod(self.shape),
+            "classes": self.classes,
+            "trees": self.trees,
+            "candidates": self.candidates,
+            "patches": " to ".join(sides) if self.smallest else "",
+            "boundary": self.boundary if self.smallest else "",
+        }
 
 
-def predict(clients, sheet, plan):
-    """MNIST: predict_proba of many rows and of one."""
-    n, rounds, calls_a_round = 5000, 5, {10_000: 1, 1: 40}
-    seconds = {(client, rows): [] for rows in calls_a_round for client in clients}
-    for client in clients:
-        client("fit", n=n, trees=TREES, patch=PATCH, seed=0)
-    for _ in range(rounds):
-        for rows, calls in calls_a_round.items():
-            for client in clients:
-                seconds[client, rows] += client("predict", rows=rows, calls=calls)
-    for (client, rows), calls in seconds.items():
-        cpu, wall = (statistics.median(call[clock] for call in calls) for clock in ("cpu", "wall"))
-        sheet.add(
-            **_who(client),
-            n=n,
-            trees=TREES,
+class Bench:
+    """A run: its workers, its plan, its images, its clock."""
+
+    def __init__(self, clients, plan, images, folder, facts):
+        self.clients = clients
+        self.plan = plan
+        self.images_name, self.images_path = images
+        self.folder = folder
+        self.facts = facts
+        self._start = time.monotonic()
+
+    def say(self, text):
+        minutes, seconds = divmod(int(time.monotonic() - self._start), 60)
+        print(f"[{minutes:3d}:{seconds:02d}] {text}", file=sys.stderr, flush=True)
+
+    def sheet(self, name):
+        return results.Sheet(self.folder, name, self.facts)
+
+    def images(self, rows, **changes):
+        """Images with narrow patches, unless told otherwise."""
+        work = Work(
+            data=self.images_name,
+            path=str(self.images_path),
             rows=rows,
-            calls=len(calls),
-            median_cpu_seconds=cpu,
-            median_wall_seconds=wall,
+            shape=IMAGE_SHAPE,
+            classes=10,
+            trees=self.plan.trees,
+            candidates=28,  # the square root of 784
+            smallest=SMALLEST,
+            largest=LARGEST,
         )
-        _say(f"predict {rows} rows {client.library}: {1000 * wall:.3f} ms")
+        return dataclasses.replace(work, **changes)
 
-    lines = []
-    for client, rows in seconds:
-        (calls,) = sheet.select("calls", library=client.library, rows=rows)
-        cpu = sheet.select("median_cpu_seconds", library=client.library, rows=rows)
-        wall = sheet.select("median_wall_seconds", library=client.library, rows=rows)
-        ours = sheet.select("median_wall_seconds", library=OURS, rows=rows)
-        times = _times_ours(wall, ours)
-        lines.append([rows, client.library, calls, _ms(cpu[0]), _ms(wall[0]), times])
-    sheet.publish(
-        "predict_proba",
-        f"{TREES} trees grown on the first {n} MNIST images, patches 2x2 to 2x5, one thread. "
-        f"Medians over calls made in {rounds} interleaved rounds; the first call of a round "
-        "is not counted. The factor compares wall-clock times.",
-        ["rows", "library", "calls", "CPU ms", "wall ms", "x morforest"],
-        lines,
+    def generated(self, name, shape, classes, **changes):
+        path = data.make(name)
+        features = math.prod(shape)
+        work = Work(
+            data=name,
+            path=str(path),
+            rows=int(name.split("-")[1].split("x")[0]),
+            shape=shape,
+            classes=classes,
+            trees=self.plan.trees,
+            candidates=max(1, math.isqrt(features)),
+        )
+        return dataclasses.replace(work, **changes)
+
+    def present(self, models):
+        return [model for model in models if library_of(model) in self.clients.pythons]
+
+    def ask(self, client, command, **arguments):
+        """The worker's answer; None if it failed, which is said, and the run goes on."""
+        try:
+            return client(command, **arguments)
+        except WorkerError as error:
+            self.say(f"FAILED, left out here: {error}")
+            self.clients.drop(client)
+            return None
+
+    def fits(self, sheet, work, models, threads=1, hold=()):
+        """Time the growth of each model, in turns, and score it."""
+        repeats = {m: self.plan.repeats_of(m, work.rows) for m in self.present(models)}
+        done = dict.fromkeys(repeats, 0)
+        for repeat, model in schedule(repeats):
+            seed = done[model]
+            done[model] += 1
+            client = self.clients.get(library_of(model), threads)
+            fitted = self.ask(
+                client,
+                "fit",
+                model=model,
+                threads=threads,
+                seed=seed,
+                hold=seed == 0 and model in hold,
+                **work.request(),
+            )
+            if fitted is None:
+                continue
+            add(sheet, client, model, work, threads, repeat, **fitted)
+            self.say(
+                f"{sheet.name} {work.data} rows={work.rows} {work.columns()['patches']} "
+                f"threads={threads} {model} {seed + 1}/{repeats[model]}: "
+                f"{fitted['cpu']:.2f} CPU-seconds, score {fitted['score']:.4f}"
+            )
+
+
+def schedule(repeats):
+    """Pairs (repeat, model), repeat by repeat; models with fewer repeats are spread over them."""
+    rounds = max(repeats.values(), default=0)
+    for repeat in range(rounds):
+        for place, (model, count) in enumerate(repeats.items()):
+            if (repeat - place) % rounds < count or count == rounds:
+                yield repeat, model
+
+
+def add(sheet, client, model, work, threads, repeat, batch="", cpu="", wall="", score="", bytes=""):
+    """One row, with the columns that all sections share."""
+    sheet.add(
+        **client.versions,
+        model=model,
+        **work.columns(),
+        threads=threads,
+        batch=batch,
+        repeat=repeat,
+        cpu_seconds=cpu,
+        wall_seconds=wall,
+        score=score,
+        bytes=bytes,
     )
 
 
-def pickle(clients, sheet, plan):
-    """MNIST: the size of a pickled forest."""
-    n = 1000
-    for client in clients:
-        client("fit", n=n, trees=TREES, patch=PATCH, seed=0)
-        size = client("pickle_size")
-        sheet.add(**_who(client), n=n, trees=TREES, pickle_bytes=size)
-        _say(f"pickle {client.library}: {size} bytes")
+def image_forests(plan, rows):
+    return tuple(m for m in IMAGE_FORESTS if m != YDF_RF or rows <= plan.ydf_rf_rows)
 
-    ours = sheet.select("pickle_bytes", library=OURS)
-    lines = []
-    for client in clients:
-        size = sheet.select("pickle_bytes", library=client.library)
-        lines.append([client.library, f"{size[0] / 1e6:.2f}", _times_ours(size, ours)])
-    sheet.publish(
-        "The size of a pickle",
-        f"{TREES} trees grown on the first {n} MNIST images, patches 2x2 to 2x5, protocol 5.",
-        ["library", "MB (10^6 bytes)", "x morforest"],
-        lines,
+
+def fit(bench, sheet):
+    """Growing on images: CPU seconds against the number of images, one thread and two."""
+    plan = bench.plan
+    for rows in plan.forest_rows + plan.own_rows:
+        models = image_forests(plan, rows) if rows in plan.forest_rows else (MORF, RF)
+        if rows in plan.boosting_rows:
+            models += (XGBOOST, LIGHTGBM)
+        if rows in plan.hgb_rows:
+            models += (SKLEARN_HGB,)
+        hold = models if rows == plan.held_rows else ()
+        bench.fits(sheet, bench.images(rows), models, hold=hold)
+    for rows in plan.two_thread_rows:
+        largest = rows == max(plan.two_thread_rows)
+        models = (MORF, RF, SKLEARN_RF) if largest else image_forests(plan, rows)
+        if rows in plan.boosting_rows and not largest:
+            models += (XGBOOST, LIGHTGBM)
+        bench.fits(sheet, bench.images(rows), models, threads=2)
+    bench.clients.close(threads=2)
+
+
+def area(bench, sheet):
+    """What a larger patch costs."""
+    for side in bench.plan.area_sides:
+        work = bench.images(bench.plan.area_rows, largest=(side, side))
+        bench.fits(sheet, work, (MORF, TREEPLE_PATCH))
+
+
+def features(bench, sheet):
+    """Tables: CPU seconds against the number of features."""
+    for p in bench.plan.features:
+        work = bench.generated(f"table-{bench.plan.table_rows}x{p}-2", (p,), 2)
+        bench.fits(sheet, work, (*TABLE_FORESTS, *BOOSTING))
+
+
+def classes(bench, sheet):
+    """Tables: CPU seconds against the number of classes."""
+    for k in bench.plan.classes:
+        work = bench.generated(f"table-{bench.plan.table_rows}x50-{k}", (50,), k)
+        bench.fits(sheet, work, TABLE_FORESTS)
+
+
+def large_table(bench, sheet):
+    """A table of many rows."""
+    work = bench.generated(bench.plan.large_table, (50,), 2)
+    bench.fits(sheet, work, (*TABLE_FORESTS, *BOOSTING))
+
+
+def small(bench, sheet):
+    """Few images, many trees."""
+    work = bench.images(500, trees=bench.plan.small_trees)
+    bench.fits(sheet, work, IMAGE_FORESTS)
+
+
+def floats(bench, sheet):
+    """Patches over floats: an impulse in noise, channels x time, long series."""
+    plan = bench.plan
+    for name, shape, candidates, smallest, largest in (
+        (f"impulse-{plan.impulse_rows}", (1, 100), 30, (1, 2), (1, 12)),  # the paper's setting
+        (f"eeg-{plan.eeg_rows}", (28, 50), 37, (1, 5), (4, 20)),
+        (f"series-{plan.series_rows}", (1, 4000), 63, (1, 20), (1, 200)),
+    ):
+        work = bench.generated(
+            name,
+            shape,
+            2,
+            candidates=candidates,
+            smallest=smallest,
+            largest=largest,
+            boundary="inside",  # the very patches that treeple draws
+        )
+        bench.fits(sheet, work, (MORF, RF, TREEPLE_PATCH, SKLEARN_RF, YDF_OBLIQUE))
+
+
+def regression(bench, sheet):
+    """A table with a numerical target."""
+    work = bench.generated(bench.plan.friedman, (50,), 0, candidates=17)
+    bench.fits(sheet, work, (RF, SKLEARN_RF, SKLEARN_ET, YDF_RF, *BOOSTING))
+
+
+def predict(bench, sheet):
+    """predict_proba against the size of the batch."""
+    plan = bench.plan
+    work = bench.images(plan.held_rows)
+    models = image_forests(plan, plan.held_rows)
+    if plan.held_rows in plan.boosting_rows:
+        models += (XGBOOST, LIGHTGBM)
+    keys = hold(bench, work, models)
+    scores = {}
+    for model, key in keys.items():
+        client = bench.clients.get(library_of(model), 1)
+        scores[model] = client("score", key=key, path=work.path)
+    for repeat in range(plan.predict_rounds):
+        for batch in plan.batches:
+            for model, key in keys.items():
+                client = bench.clients.get(library_of(model), 1)
+                calls = max(1, min(40, 2000 // batch))
+                seconds = client("predict", key=key, path=work.path, batch=batch, calls=calls)
+                measured = {"batch": batch, "score": scores[model], **seconds}
+                add(sheet, client, model, work, 1, repeat, **measured)
+        bench.say(f"predict round {repeat + 1}/{plan.predict_rounds}")
+
+
+def size(bench, sheet):
+    """The size of a saved model."""
+    for rows in bench.plan.size_rows:
+        work = bench.images(rows)
+        models = IMAGE_FORESTS
+        if rows == max(bench.plan.size_rows):  # treeple's pickle would take gigabytes
+            models = (MORF, RF, SKLEARN_RF, SKLEARN_ET, YDF_OBLIQUE)
+        for model, key in hold(bench, work, models).items():
+            client = bench.clients.get(library_of(model), 1)
+            count = client("size", key=key)
+            add(sheet, client, model, work, 1, 0, bytes=count)
+            bench.say(f"size rows={rows} {model}: {count / 1e6:.2f} MB")
+    bench.clients.close()  # the models that were held take memory
+
+
+def hold(bench, work, models):
+    """Models grown on the work and kept in their workers, as keys: grown now if not before."""
+    keys = {}
+    for model in bench.present(models):
+        client = bench.clients.get(library_of(model), 1)
+        request = {"model": model, "threads": 1, "seed": 0, **work.request()}
+        bench.say(f"a model to measure: {model}, rows={work.rows}")
+        key = bench.ask(client, "fit_unless_held", **request)
+        if key is not None:
+            keys[model] = key
+    return keys
+
+
+def memory(bench, sheet):
+    """Peak memory above the data during a fit, in fresh processes."""
+    for rows in bench.plan.memory_rows:
+        work = bench.images(rows)
+        models = IMAGE_FORESTS
+        if rows == max(bench.plan.memory_rows):
+            models = (MORF, RF, SKLEARN_RF)
+        for model in bench.present(models):
+            client = bench.clients.fresh(library_of(model), 1)
+            request = {"model": model, "threads": 1, "seed": 0, **work.request()}
+            found = bench.ask(client, "peak_memory", **request)
+            client.close()
+            if found is None:
+                continue
+            if "impossible" in found:
+                bench.say(f"memory cannot be measured here: {found['impossible']}")
+                return
+            add(sheet, client, model, work, 1, 0, **found)
+            bench.say(f"memory rows={rows} {model}: {found['bytes'] / 1e6:.1f} MB")
+
+
+def imports(bench, sheet):
+    """Seconds to import the package, beside those of importing scikit-learn's ensembles."""
+    client = bench.clients.get("morforest", 1)
+    program = (
+        "import time; w, c = time.perf_counter(), time.process_time(); import {}; "
+        "print(time.process_time() - c, time.perf_counter() - w)"
     )
+    nothing = Work(data="", path="", rows=0, shape=(0,), classes=0, trees=0, candidates=0)
+    for repeat in range(-1, bench.plan.imports):
+        for module in ("sklearn.ensemble", "morforest"):
+            command = [sys.executable, "-c", program.format(module)]
+            output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            cpu, wall = map(float, output.split())
+            if repeat >= 0:  # the first pair fills the caches of the disk
+                name = f"import {module}"
+                add(sheet, client, name, nothing, 1, repeat, cpu=cpu, wall=wall)
+    bench.say("import: done")
 
 
-SECTIONS = {"fit": fit, "area": area, "predict": predict, "pickle": pickle}
+def count_instructions(bench, sheet):
+    """Instructions that the core executes on small, fixed works: exact where clocks are not."""
+    versions = bench.clients.get("morforest", 1).versions
+    instructions.run(bench.say, sheet, versions, bench.plan.architectures)
 
 
-def _who(client):
-    return {"library": client.library, **client.versions}
-
-
-def _times_ours(theirs, ours):
-    """How many times ours: the median over the repeats that both made."""
-    ratios = [a / b for a, b in zip(theirs, ours, strict=False)]
-    return f"{statistics.median(ratios):.2f}" if ratios else "-"
-
-
-def _size(patch):
-    return "x".join(map(str, patch))
-
-
-def _ms(seconds):
-    return f"{1000 * seconds:.3f}"
-
-
-def _say(text):
-    print(text, file=sys.stderr, flush=True)
+SECTIONS = {
+    "fit": fit,
+    "predict": predict,
+    "size": size,
+    "area": area,
+    "features": features,
+    "classes": classes,
+    "large-table": large_table,
+    "small": small,
+    "floats": floats,
+    "regression": regression,
+    "memory": memory,
+    "import": imports,
+    "instructions": count_instructions,
+}

@@ -4,8 +4,8 @@
     python benchmarks/simulations.py --quick     n = 200, two repeats
     python benchmarks/simulations.py --only B    one simulation
 
-A repeat draws its own training and test samples. Rows are added to results/simulations.csv, and
-results/simulations.md holds the table of the latest run.
+A repeat draws its own training and test samples. results/simulations.csv holds the rows of the
+latest run, results/simulations.md its table; those of quick runs are in results/quick.
 """
 
 import argparse
@@ -139,11 +139,13 @@ def run(names, sizes, repeats, jobs, sheet):
                 mean = results.mean_and_error(errors)
                 lines.append([name, n, forest, mean, "-" if published is None else published, met])
                 print(*lines[-1], sep="  ", file=sys.stderr, flush=True)
-    sheet.publish(
+    results.publish(
+        sheet.path.with_suffix(".md"),
         "The paper's simulations",
         f"{TREES} trees; test error on {TEST_SAMPLES:,} samples, mean ± standard error over "
         f"{repeats} repeats with fresh data. Met: the mean is at most the published rate. A-line "
         "is A without segments that continue past the end, as the authors ran it.",
+        sheet.rows,
         ["simulation", "n", "forest", "error", "published", "met"],
         lines,
     )
@@ -158,9 +160,9 @@ def main():
     add("--repeats", type=int, help="default: 10, with --quick 2")
     add("--quick", action="store_true", help="n = 200 only, two repeats")
     add("--jobs", type=int, default=-1, help="threads; the results do not depend on them")
-    add("--out", type=Path, default=results.FOLDER, help="folder of the result files")
+    add("--out", type=Path, help="folder of the result files; default: as of bench.py")
     args = parser.parse_args()
-    sheet = results.Sheet(args.out, "simulations", results.machine())
+    sheet = results.Sheet(args.out or results.folder(args.quick), "simulations", results.machine())
     sizes = SIZES[:1] if args.quick else SIZES
     repeats = args.repeats or (2 if args.quick else 10)
     run(dict.fromkeys(args.only), sizes, repeats, args.jobs, sheet)

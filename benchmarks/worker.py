@@ -1,153 +1,169 @@
 """One library under test, alone in its process.
 
 Reads a command a line on standard input and answers a line on standard output, both JSON. All
-libraries pass through this same file, so all are timed by the same lines: a call to `fit`,
-`predict` or `predict_proba` and nothing around it. The images lie ready in the form the library
-likes best (the peers would otherwise copy them to float32), and one small forest has been grown
-before the first clock starts, so that no library pays for its imports.
+libraries pass through this same file, so all are timed by the same lines: a call to `fit` or
+`predict_proba` and nothing around it. The data lies ready in the form the library likes best, and
+one small model of the same kind has been grown before the first clock starts, so that no library
+pays for its imports. CPU seconds are those of the process, user and system, all threads.
 
-    python worker.py morforest mnist.npz
+    python worker.py LIBRARY
 """
 
+import ctypes
 import gc
 import importlib.metadata
 import json
-import pickle
+import logging
+import pathlib
 import platform
+import signal
+import statistics
 import sys
 import time
 import traceback
+import warnings
 
-import mnist
+import data
+import models
 import numpy as np
 
-SMALLEST_PATCH = (2, 2)
-CANDIDATES = 28  # a node: the square root of 784 pixels
-
-
-def morforest(trees, largest_patch, seed):
-    from morforest import MorfClassifier, Patch
-
-    return MorfClassifier(
-        Patch(min_size=SMALLEST_PATCH, max_size=tuple(largest_patch)),
-        n_estimators=trees,
-        max_features=CANDIDATES,
-        n_jobs=1,
-        random_state=seed,
-    )
-
-
-def scikit_learn(trees, largest_patch, seed):
-    from sklearn.ensemble import RandomForestClassifier
-
-    return RandomForestClassifier(trees, max_features=CANDIDATES, n_jobs=1, random_state=seed)
-
-
-def treeple(trees, largest_patch, seed):
-    from treeple import PatchObliqueRandomForestClassifier
-
-    return PatchObliqueRandomForestClassifier(
-        trees,
-        data_dims=(28, 28),
-        min_patch_dims=SMALLEST_PATCH,
-        max_patch_dims=tuple(largest_patch),
-        max_features=CANDIDATES,
-        n_jobs=1,
-        random_state=seed,
-    )
-
-
-def as_images(X):
-    return np.ascontiguousarray(X)
-
-
-def as_flat_floats(X):
-    return np.ascontiguousarray(X.reshape(len(X), -1), dtype=np.float32)
-
-
-LIBRARIES = {
-    "morforest": (morforest, as_images),
-    "scikit-learn": (scikit_learn, as_flat_floats),
-    "treeple": (treeple, as_flat_floats),
-}
+WARM_UP = {"trees": 2}
+WARM_UP_ROWS = 300
 
 
 def timed(call, *arguments):
-    """The call's result, and the CPU and wall-clock seconds it took."""
+    """The CPU and wall-clock seconds of a call."""
     wall, cpu = time.perf_counter(), time.process_time()
-    result = call(*arguments)
+    call(*arguments)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    return result, {"cpu": cpu, "wall": wall}
+    return {"cpu": cpu, "wall": wall}
 
 
-class ByteCount:
-    """A file that only measures what is written to it."""
-
-    def __init__(self):
-        self.bytes = 0
-
-    def write(self, data):
-        self.bytes += memoryview(data).nbytes
+def memory(field):
+    """A field of /proc/self/status in bytes."""
+    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return 1024 * int(line.split()[1])
+    raise KeyError(field)
 
 
 class Worker:
     """The commands. Each returns what is sent back."""
 
-    def __init__(self, library, path):
+    def __init__(self, library):
         self.library = library
-        self.build, prepare = LIBRARIES[library]
-        X_train, y_train, X_test, y_test = mnist.load(path)
-        self.X_train, self.X_test = prepare(X_train), prepare(X_test)
-        self.y_train, self.y_test = y_train.astype(np.int64), y_test.astype(np.int64)
-        self.model = None
-        self.fit(n=200, trees=2, patch=SMALLEST_PATCH, seed=0)
+        self.held = {}  # key of a fit -> fitted model
+        self.warm = set()
+        self._loaded = self._ready = (None, None)
 
     def versions(self):
         return {
-            "python": platform.python_version(),
+            "library": self.library,
             "library_version": importlib.metadata.version(self.library),
-            "scikit_learn": importlib.metadata.version("scikit-learn"),
+            "python": platform.python_version(),
             "numpy": np.__version__,
+            "scikit_learn": importlib.metadata.version("scikit-learn"),
         }
 
-    def fit(self, n, trees, patch, seed):
-        """Grow a forest on the first n training images and keep it."""
-        self.model = None
+    def fit(self, model, path, rows, work, threads, seed, hold=False):
+        """Grow a model on the first rows, and score it on all test rows."""
+        train = self._train(model, path, rows)
+        self._warm_up(model, path, work, threads)
+        grown = models.MODELS[model](work, threads, seed)
         gc.collect()
-        model = self.build(trees, patch, seed)
-        self.model, seconds = timed(model.fit, self.X_train[:n], self.y_train[:n])
-        return seconds
+        seconds = timed(grown.fit, train)
+        if hold:
+            self.held[json.dumps([model, path, rows, work, seed])] = grown
+        return {**seconds, "score": self._score(grown, path)}
 
-    def score(self):
-        labels, seconds = timed(self.model.predict, self.X_test)
-        return {"accuracy": float(np.mean(labels == self.y_test)), **seconds}
+    def fit_unless_held(self, model, path, rows, work, threads, seed):
+        """For sections that need a model and do not time its growth. Returns the key."""
+        key = json.dumps([model, path, rows, work, seed])
+        if key not in self.held:
+            self.fit(model, path, rows, work, threads, seed, hold=True)
+        return key
 
-    def predict(self, rows, calls):
-        """The seconds of each of so many calls, after one that is not counted."""
-        X = self.X_test[:rows]
-        self.model.predict_proba(X)
-        return [timed(self.model.predict_proba, X)[1] for _ in range(calls)]
+    def predict(self, key, path, batch, calls):
+        """The median seconds of so many calls, after one that is not counted."""
+        grown = self.held[key]
+        rows = self._load(path)[2][:batch]
+        ready = grown.ready_to_predict(rows)
+        gc.collect()
+        grown.predict_proba(ready)
+        seconds = [timed(grown.predict_proba, ready) for _ in range(calls)]
+        return {clock: statistics.median(s[clock] for s in seconds) for clock in ("cpu", "wall")}
 
-    def pickle_size(self):
-        count = ByteCount()
-        pickle.dump(self.model, count, protocol=5)
-        return count.bytes
+    def score(self, key, path):
+        return self._score(self.held[key], path)
+
+    def size(self, key):
+        return self.held[key].size()
+
+    def peak_memory(self, model, path, rows, work, threads, seed):
+        """Peak of the resident memory during a fit, above what was there before, data included."""
+        train = self._train(model, path, rows)
+        self._warm_up(model, path, work, threads)
+        self._loaded = (None, None)  # the library's own form of the data stays
+        gc.collect()
+        grown = models.MODELS[model](work, threads, seed)
+        try:
+            # Free memory that the process keeps would hide the first part of what the fit takes.
+            ctypes.CDLL(None).malloc_trim(0)
+            pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+        except (AttributeError, OSError) as error:
+            return {"impossible": f"it takes Linux with glibc and a peak to reset ({error})"}
+        before = memory("VmRSS")
+        grown.fit(train)
+        peak = memory("VmHWM") - before
+        return {"bytes": peak, "score": self._score(grown, path)}
+
+    def _load(self, path):
+        if self._loaded[0] != path:
+            self._loaded = self._ready = (None, None)  # frees before it loads
+            self._loaded = (path, data.load(path))
+        return self._loaded[1]
+
+    def _train(self, model, path, rows):
+        kind = models.MODELS[model]
+        key = (path, rows, kind.ready)
+        if self._ready[0] != key:
+            X, y, *_ = self._load(path)
+            self._ready = (None, None)
+            if rows > len(X):  # tiles
+                X, y = np.resize(X, (rows, *X.shape[1:])), np.resize(y, rows)
+            self._ready = (key, kind.ready(X[:rows], y[:rows]))
+        return self._ready[1]
+
+    def _warm_up(self, model, path, work, threads):
+        if (model, work["task"]) not in self.warm:
+            kind = models.MODELS[model]
+            X, y, *_ = self._load(path)
+            grown = kind({**work, **WARM_UP}, threads, 0)
+            grown.fit(kind.ready(X[:WARM_UP_ROWS], y[:WARM_UP_ROWS]))
+            self.warm.add((model, work["task"]))
+
+    def _score(self, grown, path):
+        """Accuracy, or the coefficient of determination."""
+        _, _, X, y = self._load(path)
+        found = grown.predict(grown.ready_to_predict(X))
+        if grown.work["task"] == "regression":
+            return float(1 - np.mean((found - y) ** 2) / np.var(y))
+        return float(np.mean(found == y))
 
 
 def main():
     answers, sys.stdout = sys.stdout, sys.stderr  # what a library prints is no answer
-    worker = None
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the near end, which ends us
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
+    worker = Worker(sys.argv[1])
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            if request["command"] == "start":
-                worker = Worker(*sys.argv[1:])
-                result = worker.versions()
-            else:
-                result = getattr(worker, request["command"])(**request["arguments"])
+            result = getattr(worker, request["command"])(**request["arguments"])
             answer = {"result": result}
-        except Exception:
-            answer = {"error": traceback.format_exc()}
+        except Exception as error:
+            answer = {"error": "".join(traceback.format_exception_only(error)).strip()}
         print(json.dumps(answer), file=answers, flush=True)
 
 

@@ -1,0 +1,78 @@
+"""morforest beside its peers, in one run on one machine.
+
+    python benchmarks/bench.py                     everything: about three quarters of an hour
+    python benchmarks/bench.py --quick             small sizes: some minutes
+    python benchmarks/bench.py --only fit predict  some sections
+    python benchmarks/bench.py --report            tables and plots again, from the CSV files
+
+Each library lives in a process of its own (worker.py) and they take turns; peers run in virtual
+environments that are made when they are first needed. benchmarks/README.md says what is measured.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import data
+import peers
+import plan
+import reports
+import results
+import sections
+import summary
+import targets
+from client import Clients
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    names = list(sections.SECTIONS)
+    add("--mnist", metavar="PATH", help=f"an .npz file; default: the variable {data.VARIABLE}")
+    add("--stand-in", action="store_true", help="do not look for MNIST, use enlarged digits")
+    add("--only", nargs="+", choices=names, default=names, metavar="SECTION", help=str(names))
+    add("--libraries", nargs="+", choices=peers.LIBRARIES, default=peers.LIBRARIES)
+    add("--quick", action="store_true", help="small sizes; results go to results/quick")
+    add("--tiny", action="store_true", help=argparse.SUPPRESS)  # to try the suite itself
+    add("--report", action="store_true", help="measure nothing, write tables and plots again")
+    add("--out", type=Path, help="folder of the result files")
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
+    quick = args.quick or args.tiny
+    folder = args.out or results.folder(quick)
+    if args.report:
+        for name in args.only:
+            reports.write(folder, name)
+    else:
+        chosen = plan.TINY if args.tiny else plan.QUICK if args.quick else plan.FULL
+        measure(args, chosen, folder)
+    targets.write(folder, full=not quick)
+    summary.write(folder)
+    print(f"Results: {folder}")
+
+
+def measure(args, chosen, folder):
+    libraries = dict.fromkeys(("morforest", *args.libraries))
+    pythons = peers.interpreters(libraries)
+    images = data.images(args.mnist, args.stand_in)
+    facts = results.machine()
+    with Clients(pythons) as clients:
+        bench = sections.Bench(clients, chosen, images, folder, facts)
+        for name in dict.fromkeys(args.only):
+            bench.say(f"section {name}")
+            try:
+                sections.SECTIONS[name](bench, bench.sheet(name))
+            finally:  # what was measured is shown, even if the rest was not
+                reports.write(folder, name)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("Stopped. What was measured is in the result files.")

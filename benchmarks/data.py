@@ -1,0 +1,207 @@
+"""The data: images that the reader brings, fetches or makes do without, and generated sets.
+
+Each set is one file in `.benchmarks`, with the arrays X_train, y_train, X_test and y_test, so that
+every library reads the same numbers. Generated sets depend on their name alone.
+"""
+
+import os
+import re
+import socket
+from http.client import HTTPException
+from pathlib import Path
+
+import numpy as np
+
+FOLDER = Path(__file__).resolve().parent.parent / ".benchmarks"
+VARIABLE = "MORFOREST_MNIST"
+ARRAYS = ("X_train", "y_train", "X_test", "y_test")
+TEST_ROWS = 10_000
+NETWORK_PATIENCE = 20.0  # seconds
+
+
+def load(path):
+    """Training samples and targets, test samples and targets."""
+    with np.load(path, allow_pickle=False) as arrays:
+        return tuple(arrays[name] for name in ARRAYS)
+
+
+def make(name):
+    """The file of a generated set, such as "table-5000x50-2": made if it is not there."""
+    path = FOLDER / f"{name}.npz"
+    if not path.exists():
+        kind, *numbers = re.split(r"[-x]", name)
+        train_and_test = GENERATORS[kind](*map(int, numbers))
+        _save(path, *train_and_test)
+    return path
+
+
+def _save(path, *arrays):
+    path.parent.mkdir(exist_ok=True)
+    unfinished = path.with_name(f"unfinished-{path.name}")
+    np.savez(unfinished, **dict(zip(ARRAYS, arrays, strict=True)))
+    unfinished.replace(path)
+
+
+# --- images ---------------------------------------------------------------------------------------
+
+
+def images(given, stand_in=False):
+    """Name and file of the images: MNIST if it can be had, else a stand-in that anyone has."""
+    if stand_in:
+        return "digits28", make("digits28")
+    if given or os.environ.get(VARIABLE):
+        return "MNIST", _checked(given or os.environ[VARIABLE])
+    path = FOLDER / "MNIST.npz"
+    if not path.exists():
+        print(f"No --mnist PATH and no {VARIABLE}: asking openml.org for MNIST ...", flush=True)
+        reason = _fetch(path)
+        if reason:
+            print(
+                f"It cannot be had ({reason}).\nThe images are a stand-in: scikit-learn's digits, "
+                "enlarged to 28 x 28, shifted and dimmed at random. Timings and accuracies are "
+                "not those of MNIST; the column `data` says digits28.",
+                flush=True,
+            )
+            return "digits28", make("digits28")
+    return "MNIST", path
+
+
+def _checked(path):
+    wanted = f"an .npz file with the arrays {', '.join(ARRAYS)}; X_* are images, (n, 28, 28)"
+    path = Path(path).expanduser().resolve()
+    if not path.is_file():
+        raise SystemExit(f"No file at {path}; --mnist or {VARIABLE} must name {wanted}.")
+    with np.load(path, allow_pickle=False) as arrays:
+        missing = [name for name in ARRAYS if name not in arrays]
+        if missing:
+            raise SystemExit(f"{path} lacks {', '.join(missing)}; expected {wanted}.")
+        X = arrays["X_test"]
+    if X.shape[1:] != (28, 28) or X.dtype != np.uint8:
+        raise SystemExit(f"X_test of {path} is {X.dtype} of shape {X.shape}; expected {wanted}.")
+    return path
+
+
+def _fetch(path):
+    """Put MNIST there. Returns why not, if not."""
+    from sklearn.datasets import fetch_openml
+
+    patience = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(NETWORK_PATIENCE)
+    try:
+        X, y = fetch_openml(
+            "mnist_784",
+            version=1,
+            return_X_y=True,
+            as_frame=False,
+            parser="liac-arff",
+            data_home=FOLDER,
+            n_retries=1,
+        )
+    except (OSError, HTTPException, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+    finally:
+        socket.setdefaulttimeout(patience)
+    X, y = X.astype(np.uint8).reshape(-1, 28, 28), y.astype(np.int64)
+    _save(path, X[:60_000], y[:60_000], X[60_000:], y[60_000:])
+    return None
+
+
+def _digits28():
+    """Digits of 8 x 8 pixels enlarged to 20 x 20, near the middle of a 28 x 28 image."""
+    from scipy.ndimage import zoom
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    large = np.stack([zoom(image, 20 / 8, order=1) for image in X.reshape(-1, 8, 8)])
+    random = np.random.RandomState(0)
+
+    def draw(rows, first, last):  # no handwriting is in both parts
+        chosen = random.randint(first, last, rows)
+        place = random.randint(2, 7, (rows, 2))
+        light = random.uniform(8.0, 15.9, rows)
+        images = np.zeros((rows, 28, 28), dtype=np.uint8)
+        for image, i, (top, left), factor in zip(images, chosen, place, light, strict=True):
+            image[top : top + 20, left : left + 20] = large[i] * factor
+        return images, y[chosen].astype(np.int64)
+
+    return *draw(60_000, 0, 1500), *draw(TEST_ROWS, 1500, len(y))
+
+
+# --- generated ------------------------------------------------------------------------------------
+
+
+def _split(X, y, rows):
+    return X[:rows], y[:rows], X[rows:], y[rows:]
+
+
+def _table(rows, features, classes):
+    """A fifth of the features carry the classes, a fifth are mixtures of those, the rest is noise.
+
+    At least eight carry them where there are as many, for a hundred classes of two clusters.
+    """
+    from sklearn.datasets import make_classification
+
+    informative = min(features, max(8, features // 5))
+    X, y = make_classification(
+        rows + TEST_ROWS,
+        features,
+        n_informative=informative,
+        n_redundant=min(features // 5, features - informative),
+        n_classes=classes,
+        n_clusters_per_class=2,
+        random_state=0,
+    )
+    return _split(X.astype(np.float32), y.astype(np.int64), rows)
+
+
+def _friedman(rows, features):
+    """Friedman's first function of five features, noise of variance one, idle features."""
+    from sklearn.datasets import make_friedman1
+
+    X, y = make_friedman1(rows + TEST_ROWS, features, noise=1.0, random_state=0)
+    return _split(X.astype(np.float32), y, rows)
+
+
+def _impulse(rows):
+    """The paper's simulation C: 100 time steps of noise, in one class with a decaying impulse."""
+    from morforest.datasets import make_impulse
+
+    X, y = make_impulse(rows + TEST_ROWS, random_state=0)
+    return _split(X[:, np.newaxis].astype(np.float32), y, rows)
+
+
+def _eeg(rows):
+    """28 channels, 50 time steps: smooth noise, in one class with a wave in some channels."""
+    random = np.random.RandomState(0)
+    X = _smooth(random.standard_normal((rows + TEST_ROWS, 28, 50)))
+    y = random.randint(0, 2, len(X))
+    wave = np.sin(np.linspace(0, np.pi, 15))
+    X[y == 1, 8:14, 20:35] += 0.5 * wave
+    return _split(X.astype(np.float32), y.astype(np.int64), rows)
+
+
+def _series(rows):
+    """One channel, 4,000 time steps: smooth noise, in one class with a bump of 100 steps."""
+    random = np.random.RandomState(0)
+    test = 2000  # of 4,000 numbers each
+    X = _smooth(random.standard_normal((rows + test, 1, 4000)))
+    y = random.randint(0, 2, len(X))
+    X[y == 1, :, 1500:1600] += 0.4 * np.hanning(100)
+    return _split(X.astype(np.float32), y.astype(np.int64), rows)
+
+
+def _smooth(noise):
+    """Each step is a mean of the noise of three, in place."""
+    noise[..., 2:] += noise[..., 1:-1] + noise[..., :-2]
+    noise /= np.sqrt(3)
+    return noise
+
+
+GENERATORS = {
+    "digits28": _digits28,
+    "table": _table,
+    "friedman": _friedman,
+    "impulse": _impulse,
+    "eeg": _eeg,
+    "series": _series,
+}

@@ -1,0 +1,299 @@
+"""How each library is asked to do the same work, and the form in which it likes its data.
+
+Imported in the environment of the library, so libraries are imported where they are used.
+
+A work is a dictionary: `task` (classification or regression), `trees`, `candidates` (a node) and,
+where there are patches, `shape`, `smallest`, `largest` and `boundary`. Common to all forests:
+bootstrap, trees grown until their leaves are pure, `candidates` projections or features a node.
+What differs is said where it does.
+"""
+
+import pickle
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+
+class Estimator:
+    """A model with scikit-learn's interface. Subclasses build it, and may like other data."""
+
+    def __init__(self, work, threads, seed):
+        self.work = work
+        self.model = self.build(work, threads, seed)
+
+    @staticmethod
+    def ready(X, y):
+        """Training data as the library would otherwise copy it: flat rows of float32."""
+        return np.ascontiguousarray(X.reshape(len(X), -1), dtype=np.float32), y
+
+    def ready_to_predict(self, X):
+        """The same for new samples, once the model is fitted."""
+        return self.ready(X, None)[0]
+
+    def fit(self, data):
+        self.model.fit(*data)
+
+    def predict(self, data):
+        """Labels or values."""
+        return self.model.predict(data)
+
+    def predict_proba(self, data):
+        return self.model.predict_proba(data)
+
+    def size(self):
+        """Bytes of a pickle."""
+        count = ByteCount()
+        pickle.dump(self.model, count, protocol=5)
+        return count.bytes
+
+
+class ByteCount:
+    """A file that only measures what is written to it."""
+
+    def __init__(self):
+        self.bytes = 0
+
+    def write(self, data):
+        self.bytes += memoryview(data).nbytes
+
+
+class Ours(Estimator):
+    """Samples keep their shape and type: bytes are the fastest."""
+
+    @staticmethod
+    def ready(X, y):
+        return np.ascontiguousarray(X), y
+
+    def build(self, work, threads, seed):
+        import morforest
+
+        regression = work["task"] == "regression"
+        kind = morforest.MorfRegressor if regression else morforest.MorfClassifier
+        return kind(
+            self.dictionary(morforest, work),
+            n_estimators=work["trees"],
+            max_features=work["candidates"],
+            n_jobs=threads,
+            random_state=seed,
+        )
+
+
+class OursMorf(Ours):
+    def dictionary(self, morforest, work):
+        return morforest.Patch(
+            min_size=tuple(work["smallest"]),
+            max_size=tuple(work["largest"]),
+            boundary=work["boundary"],
+        )
+
+
+class OursSporf(Ours):
+    """Two features an atom on average, before atoms of none are drawn again: the default."""
+
+    def dictionary(self, morforest, work):
+        return morforest.SparseOblique()
+
+
+class OursRF(Ours):
+    def dictionary(self, morforest, work):
+        return morforest.Axis()
+
+
+class TreeplePatch(Estimator):
+    """The same sizes of patches, always inside: ours hang over the edge with boundary="zero"."""
+
+    def build(self, work, threads, seed):
+        from treeple import PatchObliqueRandomForestClassifier
+
+        return PatchObliqueRandomForestClassifier(
+            work["trees"],
+            data_dims=tuple(work["shape"]),
+            min_patch_dims=tuple(work["smallest"]),
+            max_patch_dims=tuple(work["largest"]),
+            max_features=work["candidates"],
+            n_jobs=threads,
+            random_state=seed,
+        )
+
+
+class TreepleOblique(Estimator):
+    """`feature_combinations` is the mean number of features of a projection: two, as ours."""
+
+    def build(self, work, threads, seed):
+        from treeple import ObliqueRandomForestClassifier
+
+        return ObliqueRandomForestClassifier(
+            work["trees"],
+            max_features=work["candidates"],
+            feature_combinations=2.0,
+            n_jobs=threads,
+            random_state=seed,
+        )
+
+
+class SklearnForest(Estimator):
+    kind = "RandomForest"
+
+    def build(self, work, threads, seed):
+        import sklearn.ensemble
+
+        task = "Regressor" if work["task"] == "regression" else "Classifier"
+        return getattr(sklearn.ensemble, self.kind + task)(
+            work["trees"],
+            max_features=work["candidates"],
+            n_jobs=threads,
+            random_state=seed,
+        )
+
+
+class SklearnExtraTrees(SklearnForest):
+    """Its default is no bootstrap, and stays so."""
+
+    kind = "ExtraTrees"
+
+
+class SklearnBoosting(Estimator):
+    """Defaults, as many rounds as the others have trees, none saved by stopping early.
+
+    Threads are those of OpenMP, which the environment limits. It would copy float32 to float64.
+    """
+
+    @staticmethod
+    def ready(X, y):
+        return np.ascontiguousarray(X.reshape(len(X), -1), dtype=np.float64), y
+
+    def build(self, work, threads, seed):
+        import sklearn.ensemble
+
+        task = "Regressor" if work["task"] == "regression" else "Classifier"
+        return getattr(sklearn.ensemble, f"HistGradientBoosting{task}")(
+            max_iter=work["trees"], early_stopping=False, random_state=seed
+        )
+
+
+class XGBoost(Estimator):
+    """Defaults (depth 6, histograms of 256 bins), as many rounds as the others have trees."""
+
+    def build(self, work, threads, seed):
+        import xgboost
+
+        kind = xgboost.XGBRegressor if work["task"] == "regression" else xgboost.XGBClassifier
+        return kind(
+            n_estimators=work["trees"], tree_method="hist", n_jobs=threads, random_state=seed
+        )
+
+
+class LightGBM(Estimator):
+    """Defaults (31 leaves, histograms of 255 bins), as many rounds as the others have trees."""
+
+    def build(self, work, threads, seed):
+        import lightgbm
+
+        kind = lightgbm.LGBMRegressor if work["task"] == "regression" else lightgbm.LGBMClassifier
+        return kind(n_estimators=work["trees"], n_jobs=threads, random_state=seed, verbose=-1)
+
+
+class Ydf(Estimator):
+    """Its data is a vertical dataset, made before the clock starts.
+
+    - `winner_take_all` stays at its default, true: each tree has one vote.
+    - `compute_oob_performances=False`: no other library is asked for them.
+    - `max_depth=-1`, `min_examples=1`: trees until the leaves are pure; its defaults are 16 and 5.
+    """
+
+    oblique = False
+
+    @staticmethod
+    def ready(X, y):
+        import ydf
+
+        ydf.verbose(0)
+        columns = {"x": X.reshape(len(X), -1).astype(np.float32), "y": y}
+        if y.dtype.kind == "f":
+            label = ydf.Column("y", ydf.Semantic.NUMERICAL)
+        else:  # rare classes too
+            label = ydf.Column("y", ydf.Semantic.CATEGORICAL, min_vocab_frequency=1)
+        return ydf.create_vertical_dataset(columns, columns=[label], include_all_columns=True)
+
+    def ready_to_predict(self, X):
+        import ydf
+
+        return ydf.create_vertical_dataset(
+            {"x": X.reshape(len(X), -1).astype(np.float32)},
+            data_spec=self.fitted.data_spec(),
+            required_columns=self.fitted.input_feature_names(),
+        )
+
+    def build(self, work, threads, seed):
+        import ydf
+
+        oblique = {}
+        if self.oblique:
+            # YDF draws ceil(features ^ exponent) projections, but at most so many: here always so
+            # many. A projection has two features on average, with weights of +1 and -1, as ours.
+            oblique = {
+                "split_axis": "SPARSE_OBLIQUE",
+                "sparse_oblique_num_projections_exponent": 2.0,
+                "sparse_oblique_max_num_projections": work["candidates"],
+                "sparse_oblique_projection_density_factor": 2.0,
+                "sparse_oblique_weights": "BINARY",
+                "sparse_oblique_normalization": "NONE",
+            }
+        return ydf.RandomForestLearner(
+            label="y",
+            task=getattr(ydf.Task, work["task"].upper()),
+            num_trees=work["trees"],
+            num_candidate_attributes=work["candidates"],
+            max_depth=-1,
+            min_examples=1,
+            compute_oob_performances=False,
+            num_threads=threads,
+            random_seed=seed,
+            **oblique,
+        )
+
+    def fit(self, data):
+        self.fitted = self.model.train(data)
+
+    def predict(self, data):
+        found = self.predict_proba(data)
+        if self.work["task"] == "regression":
+            return found
+        labels = np.array(self.fitted.label_classes()).astype(np.int64)
+        best = found.argmax(axis=1) if found.ndim == 2 else (found > 0.5).astype(np.intp)
+        return labels[best]
+
+    def predict_proba(self, data):
+        return self.fitted.predict(data, num_threads=1)
+
+    def size(self):
+        """Bytes of the files that it saves."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model"
+            self.fitted.save(str(path))
+            return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+class YdfOblique(Ydf):
+    oblique = True
+
+
+MODELS = {
+    "morforest MORF": OursMorf,
+    "morforest SPORF": OursSporf,
+    "morforest RF": OursRF,
+    "treeple patch": TreeplePatch,
+    "treeple oblique": TreepleOblique,
+    "scikit-learn RF": SklearnForest,
+    "scikit-learn ET": SklearnExtraTrees,
+    "scikit-learn HGB": SklearnBoosting,
+    "ydf oblique": YdfOblique,
+    "ydf RF": Ydf,
+    "xgboost": XGBoost,
+    "lightgbm": LightGBM,
+}
+
+
+def library_of(model):
+    return model.split()[0]

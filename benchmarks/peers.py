@@ -1,0 +1,61 @@
+"""The virtual environments that the peers live in, all under `.venv-peers`.
+
+treeple 0.10.3 does not import beside today's scikit-learn, so it has an environment of its own.
+An environment is made when it is first needed, and made again when its packages change here.
+"""
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent.parent / ".venv-peers"
+ENVIRONMENTS = {
+    "treeple": ("treeple==0.10.3", "scikit-learn==1.6.1"),
+    "current": ("scikit-learn", "ydf", "xgboost", "lightgbm"),
+}
+HOME = {
+    "morforest": None,  # this interpreter
+    "treeple": "treeple",
+    "scikit-learn": "current",
+    "ydf": "current",
+    "xgboost": "current",
+    "lightgbm": "current",
+}
+LIBRARIES = tuple(HOME)
+
+
+def interpreters(libraries):
+    """The Python of each library. Libraries that cannot be installed are named and left out."""
+    pythons = {None: sys.executable}
+    found = {}
+    for library in libraries:
+        environment = HOME[library]
+        if environment not in pythons:
+            pythons[environment] = _interpreter(environment)
+        if pythons[environment] is None:
+            print(f"Left out: {library}.", flush=True)
+        else:
+            found[library] = pythons[environment]
+    return found
+
+
+def _interpreter(environment):
+    folder, packages = FOLDER / environment, ENVIRONMENTS[environment]
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    made = folder / ".made"
+    if made.exists() and made.read_text().split() == list(packages):
+        return python
+    print(
+        f"Making the environment .venv-peers/{environment} with {', '.join(packages)}: "
+        "some minutes, once ...",
+        flush=True,
+    )
+    venv.create(folder, with_pip=True, clear=True)
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if subprocess.run([*command, *packages]).returncode:
+        print(f"pip could not install {', '.join(packages)} for Python {sys.version.split()[0]}.")
+        return None
+    made.write_text("\n".join(packages))
+    return python
