@@ -169,6 +169,28 @@ def test_spreads_do_not_depend_on_order_or_repetition():
     assert _smallest_spread(X) == _smallest_spread(again)
 
 
+# --- mistakes --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_features", "many"),
+        ("max_samples", 401),
+        ("min_samples_leaf", 0),
+        ("class_weight", "heavy"),
+        ("class_weight", {0: -1}),
+    ],
+)
+def test_mistakes_show_before_the_samples_are_worked_on(name, value, monkeypatch):
+    def long_work(*_):
+        raise AssertionError("long work has begun")
+
+    monkeypatch.setattr("morforest._estimator.choose_format", long_work)
+    with pytest.raises(ValueError, match=name):
+        fit_digits(**{name: value})
+
+
 # --- out of bag ------------------------------------------------------------------------------
 
 

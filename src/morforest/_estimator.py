@@ -145,7 +145,9 @@ class BaseMorf(BaseEstimator):
         total = len(X) if whole is None else int(whole.sum())
         draws = self._bag_size(total)
         rule = self._rule(X.shape[1], draws or total)
+        class_factors = self._class_factors(target, weights)
 
+        # Nothing above takes long, so that mistakes show at once.
         cell_format, cells = choose_format(X, plan.bounds())
         if before is not None:
             now, then = cell_format, before.cell_format
@@ -167,7 +169,7 @@ class BaseMorf(BaseEstimator):
             whole,
             fractional,
             draws,
-            self._class_factors(target, weights),
+            class_factors,
             classes,
             target if classes.size else EMPTY_CLASSES,
         )
