@@ -295,6 +295,7 @@ def publish(folder):
         for section, rows in sections.items()
         if section.startswith("growth") and len(rows) > 1
     )
+    slopes += "\n\nMore candidates make smaller trees, so that their power is below one."
     text = f"# Scale\n\n{'; '.join(facts)}.\n\n{table}\n\n{slopes}\n\n![growth](scale.png)\n"
     (folder / "scale.md").write_text(text)
     print(text)
@@ -315,6 +316,7 @@ def draw(folder, sections):
         middle = len(x) // 2
         axis.loglog(x, seconds[middle] * x / x[middle], "--", color="grey", label="power 1")
         axis.set_xlabel("n log n" if section == "growth in rows" else section.split()[-1])
+        axis.xaxis.set_minor_formatter("")
         axis.legend()
     axes[0].set_ylabel("CPU-seconds of fit")
     figure.savefig(folder / "scale.png", dpi=120)
