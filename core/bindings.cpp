@@ -4,9 +4,14 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <limits>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -96,20 +101,42 @@ class Watch {
   Clock::time_point next_;
 };
 
+// Integers in the narrowest type that holds them: all trees of a forest wait in memory for the last one.
+template <class T>
+nb::object to_narrow_numpy(std::vector<T> values) {
+  const auto as_given = [&] { return nb::cast(to_numpy(std::move(values))); };
+  if (values.empty()) return as_given();
+  if constexpr (std::is_floating_point_v<T>)
+    for (const T v : values)
+      if (v != std::floor(v) || std::abs(v) >= 128) return as_given();
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  const auto to = [&]<class Narrow>(Narrow) { return nb::cast(to_numpy(std::vector<Narrow>(values.begin(), values.end()))); };
+  const auto smallest = static_cast<std::int64_t>(*low), largest = static_cast<std::int64_t>(*high);
+  const auto fits = [&]<class Narrow>(Narrow) {
+    return smallest >= std::numeric_limits<Narrow>::min() && largest <= std::numeric_limits<Narrow>::max();
+  };
+  if (fits(std::uint8_t{})) return to(std::uint8_t{});
+  if (fits(std::int8_t{})) return to(std::int8_t{});
+  if (fits(std::uint16_t{})) return to(std::uint16_t{});
+  if (fits(std::int16_t{})) return to(std::int16_t{});
+  if (fits(std::int32_t{})) return to(std::int32_t{});
+  return as_given();
+}
+
 nb::dict to_dict(Tree tree) {
   nb::dict d;
-  d["next"] = to_numpy(std::move(tree.next));
-  if (tree.real_threshold.empty()) d["threshold"] = to_numpy(std::move(tree.threshold));
-  else d["threshold"] = to_numpy(std::move(tree.real_threshold));
-  d["weight"] = to_numpy(std::move(tree.weight));
-  d["gain"] = to_numpy(std::move(tree.gain));
-  d["term_count"] = to_numpy(std::move(tree.term_count));
-  d["term_cell"] = to_numpy(std::move(tree.term_cell));
-  d["term_weight"] = to_numpy(std::move(tree.term_weight));
-  d["distribution_size"] = to_numpy(std::move(tree.distribution_size));
-  d["distribution_class"] = to_numpy(std::move(tree.distribution_class));
-  d["distribution_weight"] = to_numpy(std::move(tree.distribution_weight));
-  d["leaf_value"] = to_numpy(std::move(tree.leaf_value));
+  d["next"] = to_narrow_numpy(std::move(tree.next));
+  if (tree.real_threshold.empty()) d["threshold"] = to_narrow_numpy(std::move(tree.threshold));
+  else d["threshold"] = to_narrow_numpy(std::move(tree.real_threshold));
+  d["weight"] = to_narrow_numpy(std::move(tree.weight));
+  d["gain"] = to_numpy(std::vector<float>(tree.gain));  // a copy has no room to spare
+  d["term_count"] = to_narrow_numpy(std::move(tree.term_count));
+  d["term_cell"] = to_narrow_numpy(std::move(tree.term_cell));
+  d["term_weight"] = to_narrow_numpy(std::move(tree.term_weight));
+  d["distribution_size"] = to_narrow_numpy(std::move(tree.distribution_size));
+  d["distribution_class"] = to_narrow_numpy(std::move(tree.distribution_class));
+  d["distribution_weight"] = to_narrow_numpy(std::move(tree.distribution_weight));
+  d["leaf_value"] = to_numpy(std::vector<double>(tree.leaf_value));
   return d;
 }
 
@@ -216,18 +243,27 @@ NB_MODULE(MORFOREST_MODULE, m) {
   nb::class_<Table>(m, "Table")
       .def(
           "__init__",
-          [](Table* self, const Samples& x, const Dictionary& dictionary, const std::string& cell_type, int shift, double limit) {
-            require_features(x, dictionary.features());
-            if (x.shape(0) >= (std::size_t{1} << 31)) throw std::invalid_argument("more than 2^31 rows");
+          [](Table* self, std::size_t rows, const Dictionary& dictionary, const std::string& cell_type) {
+            if (rows >= (std::size_t{1} << 31)) throw std::invalid_argument("more than 2^31 rows");
             const CellType type = parse_cell_type(cell_type);
             if (type == CellType::bytes && !suits_byte_patches(dictionary))
               throw std::invalid_argument("tables of bytes need a dictionary of narrow patches");
-            nb::gil_scoped_release release;
-            with_samples(x, [&](const auto* data) { new (self) Table(data, x.shape(0), dictionary, type, Quantiser(shift, limit)); });
+            new (self) Table(rows, dictionary, type);
           },
-          "x"_a, "dictionary"_a, "cell_type"_a, "shift"_a, "limit"_a)
-      .def_prop_ro("hash", [](const Table& self) { return to_numpy(std::vector<std::uint64_t>(self.hash())); },
-                   nb::rv_policy::automatic);
+          "rows"_a, "dictionary"_a, "cell_type"_a)
+      .def(
+          "fill",
+          [](Table& self, const Samples& x, std::size_t first, int shift, double limit) {
+            require_features(x, self.features());
+            if (first > self.rows() || x.shape(0) > self.rows() - first) throw std::invalid_argument("no such rows");
+            nb::gil_scoped_release release;
+            with_samples(x, [&](const auto* data) { self.fill(data, first, x.shape(0), Quantiser(shift, limit)); });
+          },
+          "x"_a, "first"_a, "shift"_a, "limit"_a, "Write samples to the rows from `first` on.")
+      .def_prop_ro(
+          "hash",
+          [](const Table& self) { return nb::ndarray<nb::numpy, const std::uint64_t, nb::ndim<1>>(self.hash().data(), {self.rows()}); },
+          nb::rv_policy::reference_internal, "A hash of each row's values; a view that keeps the table alive.");
 
   m.def(
       "hash_rows",

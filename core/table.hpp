@@ -189,17 +189,28 @@ std::uint64_t fill_row(const In* x, const RowLayout& layout, const Quantiser& qu
 
 class Table {
  public:
-  template <class In>
-  Table(const In* x, std::size_t rows, const Dictionary& dictionary, CellType type, const Quantiser& quantiser)
+  // Rows without values yet: `fill` must write each of them.
+  Table(std::size_t rows, const Dictionary& dictionary, CellType type)
       : type_(type), rows_(rows),
         layout_(dictionary.shape(), type == CellType::bytes ? std::vector<std::uint32_t>{0} : dictionary.views()),
         buffer_(rows, row_bytes()), hash_(rows) {
     if (type == CellType::f64 && !dictionary.direct())
       throw std::invalid_argument("float64 tables have no prefix sums: the dictionary must be direct");
-    with_cell_type(type, [&](auto cell) {
+  }
+
+  template <class In>
+  Table(const In* x, std::size_t rows, const Dictionary& dictionary, CellType type, const Quantiser& quantiser)
+      : Table(rows, dictionary, type) {
+    fill(x, 0, rows, quantiser);
+  }
+
+  // Writes `count` samples to the rows from `first` on. Different rows may be filled by different threads at once.
+  template <class In>
+  void fill(const In* x, std::size_t first, std::size_t count, const Quantiser& quantiser) {
+    with_cell_type(type_, [&](auto cell) {
       using Cell = decltype(cell);
-      for (std::size_t i = 0; i < rows; ++i)
-        hash_[i] = fill_row(x + i * layout_.features, layout_, quantiser, reinterpret_cast<Cell*>(buffer_.row(i)));
+      for (std::size_t i = 0; i < count; ++i)
+        hash_[first + i] = fill_row(x + i * layout_.features, layout_, quantiser, reinterpret_cast<Cell*>(buffer_.row(first + i)));
     });
   }
 
@@ -211,6 +222,7 @@ class Table {
 
   CellType type() const { return type_; }
   std::size_t rows() const { return rows_; }
+  std::int64_t features() const { return layout_.features; }
   std::size_t cells() const { return layout_.cells(); }
   const RowBuffer& buffer() const { return buffer_; }
   const std::vector<std::uint64_t>& hash() const { return hash_; }

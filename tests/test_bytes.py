@@ -1,9 +1,12 @@
 """Sums over bytes and prefix sums are two ways to the same values, so to the same forest."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from morforest import MorfClassifier, Patch, _grow
+from morforest import MorfClassifier, Patch, _estimator
+from morforest._numbers import choose_format
 from morforest.dictionary import resolve
 
 CASES = {
@@ -35,7 +38,12 @@ def test_bytes_and_prefix_sums_grow_the_same_forest(case, monkeypatch):
     X[random.random(X.shape) < 0.5] = 0
     y = random.integers(0, 4, size=300)
     fast = forest_of(X, y, dictionary)
-    monkeypatch.setattr(_grow, "fits_bytes", lambda X, chosen: False)
+
+    def without_bytes(X, bounds):
+        chosen, cells = choose_format(X, bounds)
+        return chosen, replace(cells, fit_bytes=False)
+
+    monkeypatch.setattr(_estimator, "choose_format", without_bytes)
     plain = forest_of(X, y, dictionary)
     for name in ("next", "threshold", "weight", "gain", "term_cell", "term_weight"):
         np.testing.assert_array_equal(

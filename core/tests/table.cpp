@@ -260,6 +260,23 @@ TEST(float_tables_hold_values_as_they_are) {
     for (std::size_t j = 0; j < 6; ++j) CHECK_EQUAL(row_of<double>(table, i)[j], x[6 * i + j] / 16.0);
 }
 
+TEST(rows_may_be_filled_in_parts) {
+  Random random(7);
+  Dictionary dictionary({3, 4}, false);
+  dictionary.add_patch({1, 1}, {3, 4}, {Boundary::zero, Boundary::zero}, {true, true});
+  std::vector<double> x(12 * 10);
+  for (auto& value : x) value = static_cast<double>(random.between(0, 99));
+  const Quantiser quantiser(0, 0x1.0p61);
+  const Table whole(x.data(), 10, dictionary, CellType::i32, quantiser);
+  Table parts(10, dictionary, CellType::i32);
+  for (const auto& [first, count] : {std::pair{7, 3}, {0, 4}, {4, 3}})
+    parts.fill(x.data() + 12 * first, first, count, quantiser);
+  CHECK_EQUAL(parts.hash(), whole.hash());
+  for (std::size_t i = 0; i < 10; ++i)
+    for (std::size_t cell = 0; cell < whole.cells(); ++cell)
+      CHECK_EQUAL(row_of<std::int32_t>(parts, i)[cell], row_of<std::int32_t>(whole, i)[cell], "row", i, "cell", cell);
+}
+
 TEST(impossible_tables_are_refused) {
   const double x[4] = {};
   Dictionary dictionary({4}, false);

@@ -14,12 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from morforest import _checks as check
 from morforest import _validation as validation
-from morforest._grow import GrowthTask, TrainingTable, grow_trees, make_bagging
-from morforest._kernel import core
+from morforest._grow import (
+    GrowthTask,
+    TrainingTable,
+    grow_trees,
+    make_bagging,
+    sum_out_of_bag,
+)
 from morforest._model import Forest, assemble
 from morforest._numbers import (
     WEIGHT_LIMIT,
     TargetFormat,
+    blocks,
     choose_format,
     choose_target_format,
     whole_weights,
@@ -27,6 +33,7 @@ from morforest._numbers import (
 from morforest.dictionary import Plan, default_dictionary, resolve, seed_from
 
 UNLIMITED = 2**64 - 1
+PROBABILITIES = 1 << 24  # predicted at a time where only the largest are wanted
 EMPTY_CLASSES = np.empty(0, dtype=np.uint32)
 EMPTY_VALUES = np.empty(0, dtype=np.int64)
 
@@ -88,7 +95,7 @@ class BaseMorf(BaseEstimator):
         chosen = default_dictionary(shape) if self.dictionary is None else self.dictionary
         plan = resolve(chosen, shape, self.channel_axis)
         plan = replace(plan, dictionary=clone(plan.dictionary))  # later changes must not reach it
-        kept = np.arange(n_samples)
+        kept = None
         if weights is not None and not weights.all():  # such rows are as if they were not there
             kept = np.flatnonzero(weights)
             X, target, weights = X[kept], target[kept], weights[kept]
@@ -108,6 +115,7 @@ class BaseMorf(BaseEstimator):
             numbers = range(first, int(self.n_estimators))
             for tree in grow_trees(task, numbers, self.n_jobs, self.verbose):
                 trees.append(tree)
+            task.table.release()  # before the trees are put together, which takes memory too
         finally:
             if trees:
                 views, cell_format = task.table.dictionary.views, task.table.cell_format
@@ -117,6 +125,8 @@ class BaseMorf(BaseEstimator):
                 )
                 self.data_shape_ = shape
                 self.dictionary_ = plan.dictionary
+        for name in ("oob_score_", "oob_decision_function_", "oob_prediction_"):
+            self.__dict__.pop(name, None)  # of an earlier forest
         if self.oob_score:
             self._score_out_of_bag(task, target, kept, n_samples)
         return self
@@ -135,7 +145,9 @@ class BaseMorf(BaseEstimator):
         total = len(X) if whole is None else int(whole.sum())
         draws = self._bag_size(total)
         rule = self._rule(X.shape[1], draws or total)
+        class_factors = self._class_factors(target, weights)
 
+        # Nothing above takes long, so that mistakes show at once.
         cell_format, cells = choose_format(X, plan.bounds())
         if before is not None:
             now, then = cell_format, before.cell_format
@@ -144,7 +156,7 @@ class BaseMorf(BaseEstimator):
                     "warm_start needs data like those of the first fit: their range or kind of "
                     "numbers differs too much. Fit a new forest instead."
                 )
-        table = TrainingTable(X, plan, cell_format, cells)
+        table = TrainingTable(X, plan, cell_format, cells, self.n_jobs)
         tree_weight = WEIGHT_LIMIT if fractional is not None and not draws else draws or total
         targets, target_format = self._encode_target(target, tree_weight)
         if target_format is not None:
@@ -157,7 +169,7 @@ class BaseMorf(BaseEstimator):
             whole,
             fractional,
             draws,
-            self._class_factors(target, weights),
+            class_factors,
             classes,
             target if classes.size else EMPTY_CLASSES,
         )
@@ -241,17 +253,10 @@ class BaseMorf(BaseEstimator):
         return size
 
     def _score_out_of_bag(
-        self, task: GrowthTask, target: np.ndarray, kept: np.ndarray, n_samples: int
+        self, task: GrowthTask, target: np.ndarray, kept: np.ndarray | None, n_samples: int
     ) -> None:
-        """Let each tree predict the rows that its bag left out; add up in tree order."""
-        forest = self._fitted()
-        sums = np.zeros((len(kept), max(forest.class_count, 1)))
-        votes = np.zeros(len(kept))
-        for tree in range(forest.n_trees):
-            count, _ = task.bagging.bag(core.tree_key(self._seed, tree))
-            out = np.flatnonzero(count == 0).astype(np.uint32)
-            forest.add_tree(tree, task.table.core, out, sums)
-            votes[out] += 1
+        """Let each tree predict the rows that its bag left out."""
+        means, votes = sum_out_of_bag(task, self._fitted(), self.n_jobs)
         if not votes.all():
             warnings.warn(
                 f"{int((votes == 0).sum())} samples are in every tree's bag and have no "
@@ -260,10 +265,15 @@ class BaseMorf(BaseEstimator):
                 4,
             )
         # Samples without a prediction, and those of weight zero, get NaN.
-        seen = votes > 0
-        means = np.full((n_samples, sums.shape[1]), np.nan)
-        means[kept[seen]] = sums[seen] / votes[seen, np.newaxis]
-        self._store_out_of_bag(means, kept[seen], target[seen])
+        with np.errstate(invalid="ignore"):
+            means /= votes[:, np.newaxis]
+        seen = np.flatnonzero(votes)
+        target = target[seen]
+        if kept is not None:
+            everyone = np.full((n_samples, means.shape[1]), np.nan)
+            everyone[kept] = means
+            means, seen = everyone, kept[seen]
+        self._store_out_of_bag(means, seen, target)
 
     def _predict_mean(self, X: Any) -> np.ndarray:
         forest = self._fitted()
@@ -444,8 +454,14 @@ class Classification(ClassifierMixin, BaseMorf):
         labels : ndarray of shape (n_samples,)
             Class labels; of equally probable ones, the first in ``classes_``.
         """
-        probabilities = self._predict_mean(X)
-        return self.classes_[np.argmax(probabilities, axis=1)]
+        forest = self._fitted()
+        X, _ = validation.check_samples(self, X, fitting=False)
+        # The probabilities of all rows at once may be far larger than X.
+        best = [
+            np.argmax(forest.predict(X[part], self.n_jobs), axis=1)
+            for part in blocks((len(X), len(self.classes_)), PROBABILITIES)
+        ]
+        return self.classes_[np.concatenate(best)]
 
 
 class Regression(RegressorMixin, BaseMorf):

@@ -12,13 +12,16 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from morforest._kernel import core
-from morforest._numbers import CellFormat, Cells, fits_bytes, fixed_weights
+from morforest._model import Forest
+from morforest._numbers import CellFormat, Cells, blocks, core_dtype, fixed_weights
 from morforest._validation import class_factors
 from morforest.dictionary import Plan
 
 # Few enough tasks to cost nothing, small enough ones for a smooth progress bar and even loads.
 CHUNKS_PER_JOB = 16
 TREES_PER_CHUNK = 8
+BLOCKS_PER_JOB = 4  # fewer blocks of rows are not worth a thread
+BAG_BYTES = 1 << 28  # memory for the bags of the trees that are scored at a time
 
 
 class TrainingTable:
@@ -27,28 +30,61 @@ class TrainingTable:
     Threads share one; other processes get the samples and build their own.
     """
 
-    def __init__(self, X: np.ndarray, plan: Plan, cell_format: CellFormat, cells: Cells):
+    def __init__(
+        self,
+        X: np.ndarray,
+        plan: Plan,
+        cell_format: CellFormat,
+        cells: Cells,
+        n_jobs: int | None = 1,
+    ):
         self.X = X
         self.plan = plan
         self.cell_format = cell_format
         self.cells = cells
-        self._build()
+        self.dtype = core_dtype(X)
+        self._build(n_jobs)
 
-    def _build(self) -> None:
+    def _build(self, n_jobs: int | None) -> None:
         self.dictionary = self.plan.build(direct=self.cell_format.real)
         cell_type = self.cells.cell_type
-        if self.dictionary.narrow_patches and fits_bytes(self.X, self.cell_format):
+        if self.dictionary.narrow_patches and self.cells.fit_bytes:
             cell_type = "bytes"  # the same forest from half the memory
-        self.core = core.Table(
-            self.X, self.dictionary, cell_type, self.cells.shift, self.cells.limit
-        )
+        table = core.Table(len(self.X), self.dictionary, cell_type)
+        run_over_rows(lambda part: self._fill(table, part.start, part), self.X.shape, n_jobs)
+        self.core = table
+
+    def _fill(self, table: Any, first: int, part: slice) -> None:
+        x: np.ndarray = np.ascontiguousarray(self.X[part], dtype=self.dtype)
+        table.fill(x, first, self.cells.shift, self.cells.limit)
+
+    def part(self, rows: slice) -> Any:
+        """Return a table of some of the rows, with all views that the dictionary looks at."""
+        table = core.Table(rows.stop - rows.start, self.dictionary, self.cells.cell_type)
+        self._fill(table, 0, rows)
+        return table
+
+    def release(self) -> None:
+        """Give back the memory of the cells."""
+        del self.core
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k not in ("dictionary", "core")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._build()
+        self._build(1)
+
+
+def run_over_rows(work: Any, shape: tuple[int, ...], n_jobs: int | None) -> None:
+    """Call `work` with slices of the rows of an array, in threads if there is enough to do."""
+    parts = list(blocks(shape))
+    jobs = min(effective_n_jobs(n_jobs), len(parts) // BLOCKS_PER_JOB)
+    if jobs <= 1:
+        for part in parts:
+            work(part)
+    else:
+        Parallel(n_jobs=jobs, require="sharedmem")(delayed(work)(part) for part in parts)
 
 
 @dataclass(frozen=True)
@@ -98,10 +134,9 @@ def make_bagging(
     codes: np.ndarray,
 ) -> Bagging:
     """Put the rows into canonical order and cumulate their weights."""
-    rows = len(hashes)
-    order = np.lexsort((target, hashes)).astype(np.uint32)
+    order = canonical_order(hashes, target)
     cumulative = np.empty(0, dtype=np.uint64)
-    count = np.ones(rows, dtype=np.uint32)
+    count = np.ones(len(hashes), dtype=np.uint32)
     extra = None
     if whole is not None:
         count = whole
@@ -115,6 +150,18 @@ def make_bagging(
         else:
             extra = fractional
     return Bagging(order, cumulative, draws, count, extra, class_weight, classes, codes)
+
+
+def canonical_order(hashes: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Sort rows by hash, then target, then number."""
+    order = np.argsort(hashes).astype(np.uint32)
+    ordered = hashes[order]
+    equal = ordered[1:] == ordered[:-1]
+    if equal.any():  # few rows as a rule: a whole sort by all keys takes several times as long
+        tied = np.append(equal, False) | np.append(False, equal)
+        rows = np.sort(order[tied])
+        order[tied] = rows[np.lexsort((target[rows], hashes[rows]))]
+    return order
 
 
 @dataclass(frozen=True)
@@ -142,6 +189,36 @@ class GrowthTask:
             **self.rule,
         )
         return grown
+
+
+def sum_out_of_bag(
+    task: GrowthTask, forest: Forest, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sum the posteriors of the trees whose bags left a row out, and count these trees.
+
+    Threads take different rows, and each row's trees come in order, so that the sums are the same
+    for any number of them.
+    """
+    shape = task.table.X.shape
+    sums = np.zeros((shape[0], max(forest.class_count, 1)))
+    votes = np.zeros(shape[0], dtype=np.uint32)
+    size = max(1, BAG_BYTES // shape[0])
+    for first in range(0, forest.n_trees, size):
+        trees = range(first, min(first + size, forest.n_trees))
+        left_out = np.empty((len(trees), shape[0]), dtype=bool)
+        for i, tree in enumerate(trees):
+            count, _ = task.bagging.bag(core.tree_key(task.seed, tree))
+            np.equal(count, 0, out=left_out[i])
+
+        def add(part: slice, trees: range = trees, left_out: np.ndarray = left_out) -> None:
+            table = task.table.part(part)
+            for tree, out in zip(trees, left_out[:, part], strict=True):
+                rows = np.flatnonzero(out).astype(np.uint32)
+                forest.add_tree(tree, table, rows, sums[part])
+                votes[part][rows] += 1
+
+        run_over_rows(add, shape, n_jobs)
+    return sums, votes
 
 
 class _Stop:

@@ -6,7 +6,9 @@ See "Numbers" in docs/design.md for the rules and their reasons.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from morforest.dictionary import Bounds
 
 RESOLUTION = 2.0**-20  # of a column's spread, the coarsest step that float data may get
 SAMPLE_CELLS = 1 << 22  # at most about this many values are looked at to estimate spreads
+BLOCK_CELLS = 1 << 20  # data are converted and looked at in pieces of about so many values
 WEIGHT_LIMIT = 2**31  # counts and weights of a tree sum to less
 EXTRA_BITS = 24  # finer steps for non-integers met by a forest that was trained on integers
 
@@ -38,42 +41,54 @@ class Cells:
     shift: int
     limit: float
     extra_bits: int = 0
+    fit_bytes: bool = False  # all values are integers from 0 to 255
+
+
+def blocks(shape: tuple[int, ...], cells: int = BLOCK_CELLS) -> Iterator[slice]:
+    """Cut the rows of an array of two axes into slices of about so many cells."""
+    rows = max(1, cells // max(1, shape[1]))
+    return (slice(first, min(first + rows, shape[0])) for first in range(0, shape[0], rows))
+
+
+def core_dtype(X: np.ndarray) -> type:
+    """Return the core's input type that holds X without loss."""
+    kind, size = X.dtype.kind, X.dtype.itemsize
+    if kind == "b" or X.dtype == np.uint8:
+        return np.uint8
+    if kind == "i" or (kind == "u" and size < 8):
+        return np.int64
+    if kind == "u":
+        return np.int64 if X.size == 0 or X.max() < 2**63 else np.float64
+    if kind == "f":
+        return np.float32 if size <= 4 else np.float64
+    raise ValueError(f"X has dtype {X.dtype}, which is not a kind of number: convert it first.")
 
 
 def to_core_dtype(X: np.ndarray) -> np.ndarray:
-    """Convert to the nearest of the core's input types without loss, C-contiguous."""
-    kind, size = X.dtype.kind, X.dtype.itemsize
-    if kind == "b" or X.dtype == np.uint8:
-        dtype: type = np.uint8
-    elif kind == "i" or (kind == "u" and size < 8):
-        dtype = np.int64
-    elif kind == "u":
-        dtype = np.int64 if X.size == 0 or X.max() < 2**63 else np.float64
-    elif kind == "f":
-        dtype = np.float32 if size <= 4 else np.float64
-    else:
-        raise ValueError(f"X has dtype {X.dtype}, which is not a kind of number: convert it first.")
+    """Convert to the nearest of the core's input types, C-contiguous."""
+    dtype = core_dtype(X)
     with np.errstate(over="ignore"):
         converted: np.ndarray = np.ascontiguousarray(X, dtype=dtype)
-    if size > 8 and not np.isfinite(converted).all():
+    if X.dtype.itemsize > 8 and not np.isfinite(converted).all():
         raise ValueError("X contains numbers beyond the range of float64 (infinity): scale it.")
     return converted
+
+
+def to_training_dtype(X: np.ndarray) -> np.ndarray:
+    """Leave X as it is: tables are filled from converted pieces. Only long floats are rounded."""
+    core_dtype(X)  # refuses what is not a kind of number
+    return to_core_dtype(X) if X.dtype.itemsize > 8 else X
 
 
 def choose_format(X: np.ndarray, bounds: Bounds) -> tuple[CellFormat, Cells]:
     """Choose the number format of a training table."""
     low, high = float(X.min()), float(X.max())
     largest = max(abs(low), abs(high))
-    if bounds.integral and _holds_integers(X) and largest * bounds.mass < 2.0**61:
+    if bounds.integral and largest * bounds.mass < 2.0**61 and _holds_integers(X):
         found = CellFormat(0, False, True, largest * bounds.mass, bounds)
     else:
         found = _choose_float_format(X, largest, bounds)
     return found, _cells(found, low, high, 0)
-
-
-def fits_bytes(X: np.ndarray, chosen: CellFormat) -> bool:
-    """Say whether training values are integers from 0 to 255."""
-    return chosen.integers and X.min() >= 0 and bool(X.max() <= 255)
 
 
 def cells_for(X: np.ndarray, trained: CellFormat) -> Cells:
@@ -108,14 +123,15 @@ def _cells(chosen: CellFormat, low: float, high: float, extra_bits: int) -> Cell
         cell_type = "int32"
     else:
         cell_type = "int64"
-    return Cells(cell_type, chosen.shift, limit)
+    fit_bytes = chosen.integers and low >= 0 and high <= 255
+    return Cells(cell_type, chosen.shift, limit, fit_bytes=fit_bytes)
 
 
 def _holds_integers(X: np.ndarray) -> bool:
     if X.dtype.kind != "f":
         return True
-    # Look at a few rows first: most float data says no at once.
-    return all(bool((part == np.rint(part)).all()) for part in (X[:8], X))
+    # By pieces: most float data says no at the first, and no large array is made for the others.
+    return all(bool((X[part] == np.rint(X[part])).all()) for part in blocks(X.shape))
 
 
 def _choose_float_format(X: np.ndarray, largest: float, bounds: Bounds) -> CellFormat:
@@ -142,26 +158,58 @@ def _smallest_spread(X: np.ndarray) -> float:
     so that neither their order nor their repetition matters.
     """
     rows = max(64, min(1024, SAMPLE_CELLS // X.shape[1]))
-    _, first = np.unique(core.hash_rows(X), return_index=True)
-    sample = X[first[:rows]].astype(np.float64)
-    sample.sort(axis=0)
+    sample, complete = _distinct_rows(X, rows)
     smallest = math.inf
-    new = np.ones(sample.shape, dtype=bool)
-    new[1:] = sample[1:] != sample[:-1]
-    counts = new.sum(axis=0)
-    for column in np.flatnonzero(counts > 1):
-        distinct = sample[new[:, column], column]
-        if len(distinct) < 4:
-            spread = float(np.diff(distinct).min())
-        else:
-            spread = float(distinct[(3 * len(distinct)) // 4] - distinct[len(distinct) // 4])
-        smallest = min(smallest, spread)
-    if len(first) > rows:  # columns that vary, but not in the sample
-        for column in np.flatnonzero(counts == 1):
-            distance = np.abs(X[:, column].astype(np.float64) - sample[0, column])
-            varying = distance[distance > 0]
-            if varying.size:
-                smallest = min(smallest, float(varying.min()))
+    constant = []
+    for columns in blocks((X.shape[1], len(sample))):
+        values = np.sort(X[sample, columns].T.astype(np.float64))
+        smallest = min(smallest, float(_spreads(values).min()))
+        constant.append(columns.start + np.flatnonzero(values[:, 0] == values[:, -1]))
+    if not complete:  # columns that vary, but not in the sample
+        smallest = min(smallest, _smallest_distance(X, np.concatenate(constant), sample[0]))
+    return smallest
+
+
+def _distinct_rows(X: np.ndarray, limit: int) -> tuple[np.ndarray, bool]:
+    """Return one of each of the `limit` kinds of rows of lowest hash; True if there are no more."""
+    dtype = core_dtype(X)
+    hashes = np.empty(len(X), dtype=np.uint64)
+    for part in blocks(X.shape):
+        hashes[part] = core.hash_rows(np.ascontiguousarray(X[part], dtype=dtype))
+    count = 2 * limit  # enough of the lowest hashes, unless rows repeat
+    while True:
+        low = np.arange(len(X))
+        if count < len(X):
+            low = np.argpartition(hashes, count)[:count]
+        _, first = np.unique(hashes[low], return_index=True)
+        if len(first) > limit or len(low) == len(X):
+            return low[first[:limit]], len(first) <= limit
+        count *= 16
+
+
+def _spreads(values: np.ndarray) -> np.ndarray:
+    """Return the spread of each row of sorted values; infinity where all are equal."""
+    with np.errstate(over="ignore"):
+        steps = np.diff(values)
+        rank = np.zeros(values.shape, dtype=np.int32)  # of a value among the distinct ones
+        np.cumsum(steps > 0, axis=1, dtype=np.int32, out=rank[:, 1:])
+        count = rank[:, -1:] + 1
+        low = np.argmax(rank == count // 4, axis=1, keepdims=True)
+        high = np.argmax(rank == 3 * count // 4, axis=1, keepdims=True)
+        middle = np.take_along_axis(values, high, 1) - np.take_along_axis(values, low, 1)
+    gap = steps.min(axis=1, initial=math.inf, where=steps > 0, keepdims=True)
+    spreads: np.ndarray = np.where(count < 4, gap, middle)
+    return spreads
+
+
+def _smallest_distance(X: np.ndarray, columns: np.ndarray, row: int) -> float:
+    """Return the smallest distance, but zero, of values in some columns to those of one row."""
+    smallest = math.inf
+    if len(columns):
+        origin = X[row, columns].astype(np.float64)
+        for part in blocks((len(X), len(columns))):
+            distance = np.abs(X[part, columns].astype(np.float64) - origin)
+            smallest = min(smallest, float(distance.min(initial=math.inf, where=distance > 0)))
     return smallest
 
 
@@ -214,13 +262,28 @@ def fixed_weights(unit: np.ndarray, count: np.ndarray) -> np.ndarray:
     Whole units stay as they are, others become fixed point, at least one. The unit is rounded and
     then multiplied, so that a count of two is the same as the row twice.
     """
-    total = math.fsum((unit * count).tolist())
-    if (unit == np.rint(unit)).all() and total < WEIGHT_LIMIT:
+    total = exact_sum(unit * count)
+    if total < WEIGHT_LIMIT and (unit == np.rint(unit)).all():
         return (unit * count).astype(np.uint32)
     exponent = math.frexp(total)[1]
     fixed = np.maximum(np.rint(np.ldexp(unit, 30 - exponent)), 1).astype(np.uint32)
     weights: np.ndarray = fixed * count
     return weights
+
+
+def exact_sum(values: np.ndarray) -> float:
+    """Return the sum, rounded once, as `math.fsum` does, but by array operations."""
+    total = Fraction(0)
+    for first in range(0, len(values), BLOCK_CELLS):
+        mantissas, exponents = np.frexp(values[first : first + BLOCK_CELLS])
+        lowest = int(exponents.min())
+        # In halves of the 53-bit mantissas, whose sums are exact in float64.
+        halves = np.divmod((mantissas * 2.0**53).astype(np.int64), 2**27)
+        for half, unit in zip(halves, (2**27, 1), strict=True):
+            sums = np.bincount(exponents - lowest, half)
+            whole = sum(int(x) << place for place, x in enumerate(sums.tolist()))
+            total += whole * unit * Fraction(2) ** (lowest - 53)
+    return float(total)
 
 
 def without_overflow(weights: np.ndarray) -> np.ndarray:

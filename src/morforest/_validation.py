@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from morforest._checks import check_choice, is_integer, is_number
-from morforest._numbers import to_core_dtype, without_overflow
+from morforest._numbers import to_core_dtype, to_training_dtype, without_overflow
 
 MAX_CLASSES = 65_536
 MAX_TARGET = 1e300  # sums over trees stay finite
@@ -19,7 +19,11 @@ MAX_CANDIDATES = 10_000_000
 
 
 def check_samples(estimator: Any, X: Any, *, fitting: bool) -> tuple[np.ndarray, tuple[int, ...]]:
-    """Return X as C-contiguous rows in a core type, and the shape of one sample."""
+    """Return X as flat rows of numbers, and the shape of one sample.
+
+    Rows to predict are C-contiguous in a core type. Training data are left as they are, because
+    their table is filled from pieces of them.
+    """
     shape: tuple[int, ...] | None = None
     if not hasattr(X, "columns") and not hasattr(X, "toarray"):  # neither data frame nor sparse
         X = np.asarray(X)
@@ -33,7 +37,7 @@ def check_samples(estimator: Any, X: Any, *, fitting: bool) -> tuple[np.ndarray,
     # validate_data sees flat rows, so that n_features_in_ is the number of features.
     X = validate_data(estimator, X, reset=fitting, dtype="numeric")
     if fitting:
-        return to_core_dtype(X), _sample_shape(estimator.data_shape, shape, X.shape[1])
+        return to_training_dtype(X), _sample_shape(estimator.data_shape, shape, X.shape[1])
     if shape is not None and shape != estimator.data_shape_:
         raise ValueError(
             f"X has samples of shape {shape}, but the forest was fitted on samples of shape "
