@@ -1,6 +1,7 @@
 #include "bytes.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "check.hpp"
 #include "data.hpp"
@@ -64,6 +65,45 @@ TEST(a_single_number_is_no_patch_of_bytes) {
 
 #if MORFOREST_BYTE_PATCHES
 
+// The same samples as bytes and with prefix sums.
+struct Tables {
+  std::size_t rows;
+  std::vector<std::uint8_t> x;
+  Table bytes, plain;
+
+  Tables(Random& random, const Dictionary& dictionary, std::size_t n)
+      : rows(n), x(random_bytes(random, n * static_cast<std::size_t>(dictionary.features()))),
+        bytes(x.data(), n, dictionary, CellType::bytes, Quantiser(0, 255.0)),
+        plain(x.data(), n, dictionary, CellType::u16, Quantiser(0, 255.0)) {}
+
+  static std::vector<std::uint8_t> random_bytes(Random& random, std::size_t size) {
+    std::vector<std::uint8_t> x(size);
+    for (auto& value : x) value = static_cast<std::uint8_t>(random.chance(0.3) ? 255 : random.bits());
+    return x;
+  }
+};
+
+// Holds values and ranges of `count` atoms from `first` on against those of the plain projector.
+static void check_twins(Random& random, const Tables& tables, const Dictionary& dictionary, const AtomList& atoms,
+                        std::size_t first, std::size_t count, std::size_t row_count, int round) {
+  std::vector<std::uint32_t> rows(row_count);
+  for (auto& row : rows)
+    row = static_cast<std::uint32_t>(random.chance(0.2) ? tables.rows - 1 : random.index(tables.rows));
+  const std::size_t stride = row_count + random.index(3);
+  const std::uint16_t untouched = 54321;
+  std::vector<std::uint16_t> values(count * stride + 1, untouched), expected(count * stride + 1, untouched);
+  std::vector<Range<std::uint16_t>> ranges(count + 1, {untouched, untouched}), expected_ranges = ranges;
+  BytePatchProjector project(tables.bytes, dictionary);
+  Projector<std::uint16_t> project_plain(tables.plain);
+  project(rows.data(), row_count, atoms, first, count, values.data(), stride, ranges.data());
+  project_plain(rows.data(), row_count, atoms, first, count, expected.data(), stride, expected_ranges.data());
+  CHECK_EQUAL(values, expected, "shape", dictionary.shape(), "rows", row_count, "round", round);
+  for (std::size_t j = 0; j <= count; ++j) {
+    CHECK_EQUAL(ranges[j].min, expected_ranges[j].min, "shape", dictionary.shape(), "rows", row_count, "atom", j);
+    CHECK_EQUAL(ranges[j].max, expected_ranges[j].max, "shape", dictionary.shape(), "rows", row_count, "atom", j);
+  }
+}
+
 TEST(sums_of_bytes_are_those_of_prefix_sums) {
   Random random(1);
   for (int round = 0; round < 200; ++round) {
@@ -79,29 +119,97 @@ TEST(sums_of_bytes_are_those_of_prefix_sums) {
     }
     const Dictionary dictionary = patches(axes);
     CHECK(suits_byte_patches(dictionary));
-    const auto p = static_cast<std::size_t>(dictionary.features());
-    const std::size_t n = 1 + random.index(20);
-    std::vector<std::uint8_t> x(n * p);
-    for (auto& value : x) value = static_cast<std::uint8_t>(random.chance(0.3) ? 255 : random.bits());
-    const Table bytes(x.data(), n, dictionary, CellType::bytes, Quantiser(0, 255.0));
-    const Table plain(x.data(), n, dictionary, CellType::u16, Quantiser(0, 255.0));
-    CHECK_EQUAL(bytes.hash(), plain.hash());
-    CHECK(bytes.suits(dictionary) && plain.suits(dictionary));
+    const Tables tables(random, dictionary, 1 + random.index(20));
+    CHECK_EQUAL(tables.bytes.hash(), tables.plain.hash());
+    CHECK(tables.bytes.suits(dictionary) && tables.plain.suits(dictionary));
 
     AtomList atoms;
     Sampler sampler(dictionary);
     Stream stream(round);
     for (int i = 0; i < 40; ++i) sampler.draw(stream, atoms);
-    std::vector<std::uint32_t> rows(1 + random.index(30));
-    for (auto& row : rows) row = static_cast<std::uint32_t>(random.chance(0.2) ? n - 1 : random.index(n));
-    const std::size_t first = random.index(20), count = 1 + random.index(20), stride = rows.size() + random.index(3);
-    std::vector<std::int32_t> values(count * stride, -1), expected(count * stride, -1);
-    BytePatchProjector project(bytes, dictionary);
-    Projector<std::uint16_t> project_plain(plain);
-    project(rows.data(), rows.size(), atoms, first, count, values.data(), stride);
-    project_plain(rows.data(), rows.size(), atoms, first, count, expected.data(), stride);
-    CHECK_EQUAL(values, expected, "shape", dictionary.shape(), "round", round);
+    check_twins(random, tables, dictionary, atoms, random.index(20), 1 + random.index(20), 1 + random.index(30), round);
   }
+}
+
+// Every rectangle that a dictionary can draw, cut off at each side or not: draws go on until all were seen.
+TEST(sums_of_bytes_of_all_positions_and_sizes) {
+  Random random(2);
+  const std::vector<std::vector<Axis>> cases = {
+      {{11, 1, 8}},
+      {{8, 1, 8, Boundary::inside}},
+      {{2, 1, 2}},
+      {{6, 1, 4}, {10, 1, 8}},
+      {{4, 1, 4}, {8, 1, 8}},
+      {{4, 1, 4, Boundary::inside}, {8, 1, 8, Boundary::inside}},
+      {{5, 1, 2}, {9, 1, 5, Boundary::inside}},
+      {{7, 1, 3}, {2, 1, 2}},
+      {{1, 1, 1}, {9, 1, 8}},
+      {{3, 1, 1}, {9, 1, 4}},
+      {{2, 1, 1}, {5, 1, 4}, {6, 1, 3}},
+      {{3, 1, 1}, {4, 1, 1}, {5, 1, 4, Boundary::inside}},
+      {{2, 1, 1}, {2, 1, 1}, {3, 1, 2}, {4, 1, 4}},
+  };
+  for (std::size_t round = 0; round < cases.size(); ++round) {
+    const Dictionary dictionary = patches(cases[round]);
+    CHECK(suits_byte_patches(dictionary));
+    std::size_t possible = 1;
+    for (const Axis& axis : cases[round]) {
+      std::size_t intervals = 0;
+      for (std::int64_t size = 1; size <= axis.high; ++size)
+        intervals += static_cast<std::size_t>(axis.length - size + 1);
+      possible *= intervals;
+    }
+    std::set<std::vector<std::uint32_t>> seen;
+    AtomList atoms, drawn;
+    Sampler sampler(dictionary);
+    Stream stream(round);
+    for (int draws = 0; draws < 200000 && seen.size() < possible; ++draws) {
+      drawn.clear();
+      sampler.draw(stream, drawn);
+      if (!seen.insert(drawn.cell).second) continue;
+      for (std::size_t t = 0; t < drawn.cell.size(); ++t) atoms.add_term(drawn.cell[t], drawn.weight[t]);
+      atoms.close_atom();
+    }
+    CHECK_EQUAL(seen.size(), possible, "shape", dictionary.shape());
+    const Tables tables(random, dictionary, 9);
+    check_twins(random, tables, dictionary, atoms, 0, atoms.size(), 17, static_cast<int>(round));
+    // One at a time as well: the highest patch of a call decides how many rows of bytes are read.
+    for (std::size_t j = 0; j < atoms.size(); ++j)
+      check_twins(random, tables, dictionary, atoms, j, 1, 9, static_cast<int>(round));
+  }
+}
+
+// Around blocks of eight rows, and with so many and so long rows that they are fetched ahead.
+TEST(sums_of_bytes_at_the_edges_of_blocks) {
+  Random random(3);
+  for (const std::int64_t high : {1, 2, 3, 4}) {
+    const Dictionary dictionary = patches({{16, 1, high}, {20, 1, 8}});
+    const Tables tables(random, dictionary, 50);
+    AtomList atoms;
+    Sampler sampler(dictionary);
+    Stream stream(high);
+    for (int i = 0; i < 12; ++i) sampler.draw(stream, atoms);
+    for (const std::size_t row_count : {1, 7, 8, 9, 15, 16, 17, 511, 512, 513, 1100})
+      check_twins(random, tables, dictionary, atoms, 0, atoms.size(), row_count, static_cast<int>(high));
+  }
+}
+
+// The greatest sum there is, and the least.
+TEST(sums_of_bytes_of_white_and_black) {
+  const Dictionary dictionary = patches({{4, 4, 4, Boundary::inside}, {8, 8, 8, Boundary::inside}});
+  std::vector<std::uint8_t> x(64, 255);
+  std::fill(x.begin() + 32, x.end(), 0);
+  const Table table(x.data(), 2, dictionary, CellType::bytes, Quantiser(0, 255.0));
+  AtomList atoms;
+  Stream stream(1);
+  Sampler(dictionary).draw(stream, atoms);
+  BytePatchProjector project(table, dictionary);
+  const std::uint32_t rows[] = {0, 1};
+  std::uint16_t values[2];
+  Range<std::uint16_t> range;
+  project(rows, 2, atoms, 0, 1, values, 2, &range);
+  CHECK(values[0] == 32 * 255 && values[1] == 0, values[0], values[1]);
+  CHECK(range.min == 0 && range.max == 32 * 255, range.min, range.max);
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -28,13 +29,15 @@ using namespace morf;
 struct Sample {
   std::vector<std::uint32_t> rows, count, weight, classes;
   std::vector<std::int64_t> targets;
+  std::size_t class_count;
   NodeRows node;
 
   // Weights up to `heaviest`; targets of size up to `largest`, of which some repeat.
-  Sample(Random& random, std::size_t size, std::int64_t class_count, std::int64_t heaviest, std::int64_t lowest,
+  Sample(Random& random, std::size_t size, std::int64_t classes_in_all, std::int64_t heaviest, std::int64_t lowest,
          std::int64_t largest)
-      : rows(size), count(size), weight(size), classes(3 * size), targets(3 * size), node{} {
-    for (auto& c : classes) c = static_cast<std::uint32_t>(random.between(0, class_count - 1));
+      : rows(size), count(size), weight(size), classes(3 * size), targets(3 * size),
+        class_count(static_cast<std::size_t>(classes_in_all)), node{} {
+    for (auto& c : classes) c = static_cast<std::uint32_t>(random.between(0, classes_in_all - 1));
     const bool few = random.chance(0.5);
     for (auto& y : targets)
       y = few ? std::clamp<std::int64_t>(random.between(lowest, lowest + 5), lowest, largest)
@@ -57,7 +60,7 @@ struct Sample {
 
 // The scores of docs/design.md, from the rows of one side.
 static double gini_side(const Sample& s, const std::vector<std::size_t>& side) {
-  std::vector<std::uint64_t> total(s.classes.size() + 1000, 0);
+  std::vector<std::uint64_t> total(s.class_count, 0);
   std::uint64_t w = 0, sum = 0;
   for (const std::size_t i : side) total[s.class_of(i)] += s.weight[i], w += s.weight[i];
   for (const std::uint64_t c : total) sum += c * c;
@@ -69,7 +72,7 @@ static std::int64_t entropy_term(std::uint64_t c) {
 }
 
 static std::int64_t entropy_side(const Sample& s, const std::vector<std::size_t>& side) {
-  std::vector<std::uint64_t> total(s.classes.size() + 1000, 0);
+  std::vector<std::uint64_t> total(s.class_count, 0);
   std::uint64_t w = 0;
   std::int64_t sum = 0;
   for (const std::size_t i : side) total[s.class_of(i)] += s.weight[i], w += s.weight[i];
@@ -110,7 +113,7 @@ static std::int64_t absolute_side(const Sample& s, const std::vector<std::size_t
 struct GiniCase {
   using Criterion = ClassCriterion<Gini>;
   static constexpr const char* name = "gini";
-  static Criterion make(const Sample& s) { return Criterion(s.classes.data(), s.classes.size() + 1000); }
+  static Criterion make(const Sample& s) { return Criterion(s.classes.data(), s.class_count); }
   static double score(const Sample& s, const std::vector<std::size_t>& left, const std::vector<std::size_t>& right) {
     return gini_side(s, left) + gini_side(s, right);
   }
@@ -122,7 +125,7 @@ struct GiniCase {
 struct EntropyCase {
   using Criterion = ClassCriterion<Entropy>;
   static constexpr const char* name = "entropy";
-  static Criterion make(const Sample& s) { return Criterion(s.classes.data(), s.classes.size() + 1000); }
+  static Criterion make(const Sample& s) { return Criterion(s.classes.data(), s.class_count); }
   static double score(const Sample& s, const std::vector<std::size_t>& left, const std::vector<std::size_t>& right) {
     return static_cast<double>(entropy_side(s, left) + entropy_side(s, right));
   }
@@ -176,12 +179,12 @@ static bool close(double a, double b) {
 static Sample random_sample(Random& random, std::size_t largest_node, std::int64_t lowest) {
   const std::size_t size = 1 + random.index(largest_node);
   const auto n = static_cast<std::int64_t>(size);
-  static constexpr std::int64_t classes[] = {1, 2, 3, 10, 1000};
+  static constexpr std::int64_t classes[] = {1, 2, 3, 10, 32, 33, 1000};  // up to 32 are counted another way
   // Weights of one, of few values, up to the border of 32-bit squares, and as heavy as a tree may be.
   const std::int64_t heaviest[] = {1, 3, std::max<std::int64_t>(2 * 46340 / n, 1), ((std::int64_t{1} << 31) - 1) / n};
   const std::int64_t weight = heaviest[random.index(4)];
   const std::int64_t target = random.chance(0.3) ? ((std::int64_t{1} << 62) - 1) / (n * weight) : 1000;
-  return Sample(random, size, classes[random.index(5)], weight, std::max(lowest, -target), target);
+  return Sample(random, size, classes[random.index(std::size(classes))], weight, std::max(lowest, -target), target);
 }
 
 // Moves rows in random order and holds every score against the definition.
@@ -227,46 +230,64 @@ TEST(squared_error_follows_moves) { check_incremental<SquaredCase>(3, std::numer
 TEST(poisson_follows_moves) { check_incremental<PoissonCase>(4, 0); }
 TEST(absolute_error_follows_moves) { check_incremental<AbsoluteCase>(5, std::numeric_limits<std::int64_t>::min()); }
 
+// Puts row i of candidate `lane` into bin[lane][i], a chunk at a time; lanes without a candidate into the first bin.
+template <class Criterion>
+static void fill_bins(Criterion& criterion, const std::vector<std::vector<std::uint8_t>>& bin, std::size_t size) {
+  BinChunk chunk{};
+  criterion.begin_bins();
+  for (chunk.first = 0; chunk.first < size; chunk.first += chunk.size) {
+    chunk.size = std::min(BinChunk::capacity, size - chunk.first);
+    for (std::size_t lane = 0; lane < bin.size(); ++lane)
+      std::copy_n(bin[lane].begin() + chunk.first, chunk.size, chunk.bin[lane]);
+    criterion.add_to_bins(chunk);
+  }
+}
+
 // Bins of eight candidates side by side give the scores of a plain scan, bit by bit.
 template <class Case>
-static void check_bins(std::uint64_t seed, std::int64_t lowest) {
-  Random random(seed);
-  for (int round = 0; round < 40; ++round) {
-    const Sample s = random_sample(random, 150, lowest);
-    auto criterion = Case::make(s), plain = Case::make(s);
-    plain.begin_node(s.node);
-    criterion.begin_node(s.node);
-    for (int scan = 0; scan < 2; ++scan) {
-      const std::size_t bins = 1 + random.index(64), used = 1 + random.index(bin_lanes);
-      std::vector<std::vector<std::uint8_t>> bin(used, std::vector<std::uint8_t>(s.node.size));
-      criterion.begin_bins(bins);
-      for (std::size_t lane = 0; lane < used; ++lane) {
-        for (auto& b : bin[lane]) b = static_cast<std::uint8_t>(random.index(bins));
-        criterion.add_to_bins(lane, bin[lane].data(), s.node.size);
-      }
-      criterion.begin_bin_scan();
-      for (std::size_t b = 0; b < bins; ++b) {
-        std::uint32_t moved[bin_lanes];
-        double scores[bin_lanes];
-        criterion.move_bin(b, moved);
-        criterion.bin_scores(scores);
-        for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
-          std::uint64_t moved_weight = 0;
-          plain.begin_scan();
-          if (lane < used)
-            for (std::size_t i = 0; i < s.node.size; ++i) {
-              if (bin[lane][i] <= b) plain.move(i);
-              if (bin[lane][i] == b) moved_weight += s.weight[i];
-            }
-          CHECK_EQUAL(moved[lane], moved_weight);
-          CHECK_EQUAL(criterion.bin_left_weight(lane), plain.left_weight());
-          if (plain.left_weight() == 0 || plain.left_weight() == s.node.total_weight)
-            CHECK(!(scores[lane] > minus_infinity), Case::name, "an empty side is no split", scores[lane]);
-          else CHECK_EQUAL(scores[lane], plain.score(), Case::name, "round", round, "weight", s.node.total_weight);
-        }
+static void check_bins_of(Random& random, const Sample& s, int round) {
+  auto criterion = Case::make(s), plain = Case::make(s);
+  plain.begin_node(s.node);
+  criterion.begin_node(s.node);
+  for (int scan = 0; scan < 2; ++scan) {
+    const std::size_t bins = 1 + random.index(bin_count), used = 1 + random.index(bin_lanes);
+    std::vector<std::vector<std::uint8_t>> bin(used, std::vector<std::uint8_t>(s.node.size));
+    for (auto& of_lane : bin)
+      for (auto& b : of_lane) b = static_cast<std::uint8_t>(random.chance(0.05) ? bins - 1 : random.index(bins));
+    fill_bins(criterion, bin, s.node.size);
+    bin.resize(bin_lanes, std::vector<std::uint8_t>(s.node.size, 0));
+
+    std::uint32_t moved[bin_count][bin_lanes];
+    std::uint64_t left[bin_count][bin_lanes];
+    double scores[bin_count][bin_lanes];
+    criterion.begin_bin_scan();
+    for (std::size_t b = 0; b < bin_count; ++b) {
+      criterion.move_bin(b, moved[b]);
+      criterion.bin_scores(scores[b]);
+      for (std::size_t lane = 0; lane < bin_lanes; ++lane) left[b][lane] = criterion.bin_left_weight(lane);
+    }
+    for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
+      std::vector<std::vector<std::size_t>> rows_of_bin(bin_count);
+      for (std::size_t i = 0; i < s.node.size; ++i) rows_of_bin[bin[lane][i]].push_back(i);
+      plain.begin_scan();
+      for (std::size_t b = 0; b < bin_count; ++b) {
+        const std::uint64_t before = plain.left_weight();
+        for (const std::size_t i : rows_of_bin[b]) plain.move(i);
+        CHECK_EQUAL(moved[b][lane], plain.left_weight() - before, Case::name, "round", round, "bin", b);
+        CHECK_EQUAL(left[b][lane], plain.left_weight(), Case::name, "round", round, "bin", b);
+        if (plain.left_weight() == 0 || plain.left_weight() == s.node.total_weight)
+          CHECK(!(scores[b][lane] > minus_infinity), Case::name, "an empty side is no split", scores[b][lane]);
+        else CHECK_EQUAL(scores[b][lane], plain.score(), Case::name, "round", round, "weight", s.node.total_weight);
       }
     }
   }
+}
+
+template <class Case>
+static void check_bins(std::uint64_t seed, std::int64_t lowest) {
+  Random random(seed);
+  for (int round = 0; round < 40; ++round)
+    check_bins_of<Case>(random, random_sample(random, 150, lowest), round);
 }
 
 TEST(gini_of_bins) { check_bins<GiniCase>(11, 0); }
@@ -274,15 +295,34 @@ TEST(entropy_of_bins) { check_bins<EntropyCase>(12, 0); }
 TEST(squared_error_of_bins) { check_bins<SquaredCase>(13, std::numeric_limits<std::int64_t>::min()); }
 TEST(poisson_of_bins) { check_bins<PoissonCase>(14, 0); }
 
+// Around the size of a chunk, with the last total weight whose bins are narrow and the first whose bins are wide.
+TEST(bins_at_the_edges_of_chunks_and_of_narrow_weights) {
+  Random random(15);
+  int round = 0;
+  for (const std::size_t size : {255, 256, 257, 511, 513})
+    for (const std::uint64_t total : {46340, 46341})
+      for (const std::int64_t classes : {2, 31, 32, 33}) {
+        Sample s(random, size, classes, 80, 0, 1000);
+        CHECK(s.node.total_weight < total);
+        s.weight[random.chance(0.5) ? 0 : size - 1] += static_cast<std::uint32_t>(total - s.node.total_weight);
+        s.node.total_weight = total;
+        check_bins_of<GiniCase>(random, s, round);
+        check_bins_of<EntropyCase>(random, s, round);
+        if (classes == 2) {
+          check_bins_of<SquaredCase>(random, s, round);
+          check_bins_of<PoissonCase>(random, s, round);
+        }
+        ++round;
+      }
+}
+
 TEST(squares_at_the_border_of_32_bits) {
   for (const std::uint32_t total : {46339u, 46340u, 46341u, 65535u, 65536u, 2147483647u}) {
     const std::uint32_t rows[] = {0, 1, 2}, count[] = {1, 1, 1}, classes[] = {0, 0, 1}, weight[] = {total - 2, 1, 1};
     const NodeRows node{rows, 3, count, weight, 3, total};
     ClassCriterion<Gini> criterion(classes, 2);
     criterion.begin_node(node);
-    const std::uint8_t bin[] = {0, 1, 2};
-    criterion.begin_bins(3);
-    criterion.add_to_bins(5, bin, 3);
+    fill_bins(criterion, std::vector<std::vector<std::uint8_t>>(6, {0, 1, 2}), 3);
     criterion.begin_bin_scan();
     criterion.begin_scan();
     for (std::size_t b = 0; b < 2; ++b) {

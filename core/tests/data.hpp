@@ -40,7 +40,7 @@ class Random {
 };
 
 inline std::vector<std::int64_t> random_shape(Random& random, std::size_t rank) {
-  static constexpr std::int64_t longest[] = {1, 60, 12, 6, 4};
+  static constexpr std::int64_t longest[] = {1, 60, 12, 6, 4, 3};
   std::vector<std::int64_t> shape(rank);
   for (auto& length : shape) length = random.between(1, longest[rank]);
   return shape;

@@ -180,7 +180,7 @@ static std::vector<std::vector<std::int64_t>> patch_by_definition(const Componen
 TEST(patches_are_products_of_index_sets) {
   Random random(3);
   for (int round = 0; round < 300; ++round) {
-    const std::vector<std::int64_t> shape = random_shape(random, 1 + random.index(4));
+    const std::vector<std::int64_t> shape = random_shape(random, 1 + random.index(5));
     for (const bool direct : {false, true}) {
       Dictionary dictionary(shape, direct);
       if (random.chance(0.5)) dictionary.add_axis();  // moves the patch's view
@@ -215,6 +215,71 @@ TEST(patches_are_products_of_index_sets) {
       }
     }
   }
+}
+
+// Draws from a dictionary and from its twin whose boxes are drawn as other patches are; both take the same numbers.
+static void check_box(const Dictionary& dictionary, std::uint64_t key) {
+  const AtomList atoms = draw(dictionary, key, 30);
+  Dictionary general = dictionary;
+  for (const Component& component : general.components()) const_cast<Component&>(component).box = false;
+  const AtomList expected = draw(general, key, 30);
+  CHECK_EQUAL(atoms.begin, expected.begin, "shape", dictionary.shape(), "key", key);
+  CHECK_EQUAL(atoms.cell, expected.cell, "shape", dictionary.shape(), "key", key);
+  CHECK_EQUAL(atoms.weight, expected.weight, "shape", dictionary.shape(), "key", key);
+  Sampler fast(dictionary), slow(general);
+  Stream fast_stream(key), slow_stream(key);
+  AtomList scratch;
+  for (int i = 0; i < 5; ++i) {
+    fast.draw(fast_stream, scratch);
+    slow.draw(slow_stream, scratch);
+    Stream after = fast_stream, expected_after = slow_stream;
+    CHECK_EQUAL(after.next(), expected_after.next(), "numbers consumed", "shape", dictionary.shape());
+  }
+}
+
+TEST(boxes_are_drawn_as_other_patches_are) {
+  Random random(5);
+  int boxes = 0;
+  for (std::uint64_t round = 0; round < 600; ++round) {
+    Dictionary dictionary(random_shape(random, random.index(6)), random.chance(0.1));
+    if (random.chance(0.3)) dictionary.add_axis();  // moves the patch's view
+    std::vector<std::int64_t> low, high;
+    std::vector<Boundary> boundary;
+    std::vector<bool> contiguous;
+    bool box = true;
+    std::size_t corners = 1;
+    for (const std::int64_t length : dictionary.shape()) {
+      high.push_back(random.chance(0.3) ? 1 : random.chance(0.2) ? length : random.between(1, length));
+      low.push_back(random.chance(0.3) ? high.back() : random.between(1, high.back()));
+      // Sets of one index are boxes whatever the rest.
+      const bool odd = high.back() == 1 || random.chance(0.03);
+      boundary.push_back(static_cast<Boundary>(random.index(odd ? 3 : 2)));
+      contiguous.push_back(!odd || random.chance(0.5));
+      if (high.back() == 1) continue;
+      box &= contiguous.back() && boundary.back() != Boundary::wrap && !dictionary.direct();
+      corners *= 2;
+    }
+    dictionary.add_patch(low, high, boundary, contiguous);
+    if (dictionary.components().size() > 1) dictionary.set_cumulative({0, certain});
+    CHECK_EQUAL(dictionary.components().back().box, box && corners <= max_box_corners, "round", round);
+    if (!dictionary.components().back().box) continue;
+    ++boxes;
+    check_box(dictionary, round);
+  }
+  CHECK(boxes > 300, boxes);
+}
+
+TEST(boxes_have_at_most_four_wide_axes) {
+  for (const std::size_t wide : {0, 1, 3, 4, 5})
+    for (const Boundary boundary : {Boundary::zero, Boundary::inside}) {
+      Dictionary dictionary({3, 4, 2, 3, 5}, false);
+      std::vector<std::int64_t> low(5, 1), high(5, 1);
+      for (std::size_t axis = 0; axis < wide; ++axis) high[axis] = 2;
+      low[1] = high[1];
+      dictionary.add_patch(low, high, std::vector<Boundary>(5, boundary), std::vector<bool>(5, true));
+      CHECK_EQUAL(dictionary.components()[0].box, wide <= 4, wide);
+      for (std::uint64_t key = 0; key < 20; ++key) check_box(dictionary, key);
+    }
 }
 
 TEST(every_index_is_covered_equally_at_a_zero_boundary) {

@@ -53,7 +53,7 @@ struct Data {
 
   Tree grow(const GrowthRule& rule, std::uint64_t key, const Poll& poll = [] {}) const {
     switch (type) {
-      case CellType::u8: return grow32<std::uint8_t>(rule, key, poll);
+      case CellType::u8: return grow_any<std::uint8_t>(rule, key, poll);
       case CellType::i64:
         if (rule.criterion == CriterionKind::entropy)
           return grow_with<std::int64_t>(ClassCriterion<Entropy>(classes.data(), class_count), rule, key, poll);
@@ -62,7 +62,7 @@ struct Data {
         if (rule.criterion == CriterionKind::gini)
           return grow_with<double>(ClassCriterion<Gini>(classes.data(), class_count), rule, key, poll);
         return grow_with<double>(AbsoluteError(targets.data(), bits), rule, key, poll);
-      default: return grow32<std::int32_t>(rule, key, poll);
+      default: return grow_any<std::int32_t>(rule, key, poll);
     }
   }
 
@@ -70,9 +70,9 @@ struct Data {
   Bag bag() const { return {count.data(), weight.data(), rows}; }
 
   template <class Cell>
-  Tree grow32(const GrowthRule& rule, std::uint64_t key, const Poll& poll) const {
+  Tree grow_any(const GrowthRule& rule, std::uint64_t key, const Poll& poll) const {
     Projector<Cell> projection(*table);
-    return grow_tree<std::int32_t>(projection, dictionary, all_targets(), bag(), rule, key, poll);
+    return grow_tree<ValueOf<Cell>>(projection, dictionary, all_targets(), bag(), rule, key, poll);
   }
 
   template <class Value, class Criterion>
@@ -537,7 +537,7 @@ TEST(tables_of_bytes_grow_the_same_trees) {
     const Table bytes(data.x.data(), data.rows, data.dictionary, CellType::bytes, Quantiser(0, 255.0));
     BytePatchProjector projection(bytes, data.dictionary);
     const Tree tree =
-        grow_tree<std::int32_t>(projection, data.dictionary, data.all_targets(), data.bag(), rule, round, [] {});
+        grow_tree<std::uint16_t>(projection, data.dictionary, data.all_targets(), data.bag(), rule, round, [] {});
     CHECK(by_path(tree, 4) == expected, "round", round);
   }
 }

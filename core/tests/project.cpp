@@ -63,24 +63,38 @@ static std::vector<double> random_cells(Random& random, std::size_t n) {
   return x;
 }
 
+// Values and ranges of `count` atoms from `first` on.
 template <class Cell>
-static void check_projection(Random& random, const Table& table, const AtomList& atoms,
-                             const std::vector<std::uint32_t>& rows, int kind) {
+static void check_projection(Random& random, const Table& table, const AtomList& atoms, std::size_t first,
+                             std::size_t count, const std::vector<std::uint32_t>& rows, int kind) {
   Projector<Cell> project(table);
   using Value = ValueOf<Cell>;
-  const std::size_t first = random.index(atoms.size()), count = random.index(atoms.size() - first) + 1;
   const std::size_t stride = rows.size() + random.index(4);
   const Value untouched = static_cast<Value>(77);
   std::vector<Value> values(count * stride + 1, untouched);
-  project(rows.data(), rows.size(), atoms, first, count, values.data(), stride);
-  for (std::size_t j = 0; j < count; ++j)
+  std::vector<Range<Value>> ranges(count + 1, {untouched, untouched});
+  project(rows.data(), rows.size(), atoms, first, count, values.data(), stride, ranges.data());
+  for (std::size_t j = 0; j < count; ++j) {
     for (std::size_t i = 0; i < stride; ++i) {
       const Value expected = i < rows.size()
                                  ? naive(reinterpret_cast<const Cell*>(table.buffer().row(rows[i])), atoms, first + j)
                                  : untouched;
       CHECK_EQUAL(values[j * stride + i], expected, "kind", kind, "rows", rows.size(), "row", i, "atom", j);
     }
+    if (rows.empty()) continue;
+    const Value* v = values.data() + j * stride;
+    CHECK_EQUAL(ranges[j].min, *std::min_element(v, v + rows.size()), "kind", kind, "rows", rows.size(), "atom", j);
+    CHECK_EQUAL(ranges[j].max, *std::max_element(v, v + rows.size()), "kind", kind, "rows", rows.size(), "atom", j);
+  }
   CHECK_EQUAL(values.back(), untouched);
+  CHECK(ranges.back().min == untouched && ranges.back().max == untouched);
+}
+
+template <class Cell>
+static void check_some_atoms(Random& random, const Table& table, const AtomList& atoms,
+                             const std::vector<std::uint32_t>& rows, int kind) {
+  const std::size_t first = random.index(atoms.size());
+  check_projection<Cell>(random, table, atoms, first, random.index(atoms.size() - first) + 1, rows, kind);
 }
 
 TEST(every_kernel_sums_cells) {
@@ -100,7 +114,7 @@ TEST(every_kernel_sums_cells) {
           for (auto& row : rows) row = static_cast<std::uint32_t>(random.index(n));
           const AtomList atoms = make_atoms(random, static_cast<Kind>(kind), 1 + random.index(9),
                                             static_cast<std::uint32_t>(table.cells()));
-          check_projection<Cell>(random, table, atoms, rows, kind);
+          check_some_atoms<Cell>(random, table, atoms, rows, kind);
         }
     });
 }
@@ -113,11 +127,58 @@ TEST(rows_of_large_tables_are_prefetched_within_bounds) {
   std::vector<std::uint8_t> x(n * 3);
   for (auto& value : x) value = static_cast<std::uint8_t>(random.bits());
   const Table table(x.data(), n, dictionary, CellType::u8, Quantiser(0, 0x1.0p61));
-  for (std::size_t row_count : {7, 8, 9, 16, 23, 1000}) {
+  for (std::size_t row_count : {7, 8, 9, 16, 23, 1000, 40000}) {  // the last one takes more than the nearest caches
     std::vector<std::uint32_t> rows(row_count);
     for (auto& row : rows) row = static_cast<std::uint32_t>(random.chance(0.1) ? n - 1 : random.index(n));
-    check_projection<std::uint8_t>(random, table, make_atoms(random, Kind::mixed, 5, 4), rows, 0);
+    check_some_atoms<std::uint8_t>(random, table, make_atoms(random, Kind::mixed, 5, 4), rows, 0);
   }
+}
+
+// Around blocks of eight rows and chunks of 512, with so many atoms and so long rows that rows are fetched ahead.
+TEST(every_kernel_at_the_edges_of_blocks_and_chunks) {
+  Random random(4);
+  for (const CellType type : {CellType::u8, CellType::u16, CellType::i16, CellType::i32, CellType::i64, CellType::f64})
+    with_cell_type(type, [&](auto zero) {
+      using Cell = decltype(zero);
+      Dictionary dictionary({300}, std::is_floating_point_v<Cell>);
+      dictionary.add_axis();
+      const std::size_t n = 200, atom_count = 300 * sizeof(Cell) / 64 + 2;
+      const auto x = random_cells<Cell>(random, n * 300);
+      const Table table(x.data(), n, dictionary, type, Quantiser(0, 0x1.0p61));
+      for (const std::size_t row_count : {1, 7, 8, 9, 511, 512, 513, 1100}) {
+        std::vector<std::uint32_t> rows(row_count);
+        for (auto& row : rows) row = static_cast<std::uint32_t>(random.index(n));
+        for (int kind = 0; kind <= static_cast<int>(Kind::general); ++kind)
+          check_projection<Cell>(random, table,
+                                 make_atoms(random, static_cast<Kind>(kind), atom_count,
+                                            static_cast<std::uint32_t>(table.cells())),
+                                 0, atom_count, rows, kind);
+      }
+    });
+}
+
+// The lowest and the highest value are found wherever they stand.
+TEST(ranges_of_one_far_row) {
+  Dictionary dictionary({1}, false);
+  dictionary.add_axis();
+  const std::int32_t x[] = {0, -1000000, 1000000};
+  const Table table(x, 3, dictionary, CellType::i32, Quantiser(0, 0x1.0p61));
+  AtomList atoms;
+  atoms.add_term(0, 1.0);
+  atoms.close_atom();
+  Projector<std::int32_t> project(table);
+  for (const std::size_t row_count : {2, 8, 9, 512, 513, 1030})
+    for (std::size_t low = 0; low < row_count; low += 1 + row_count / 50)
+      for (const std::size_t high : {std::size_t{0}, row_count / 2, row_count - 1}) {
+        if (low == high) continue;
+        std::vector<std::uint32_t> rows(row_count, 0);
+        rows[low] = 1;
+        rows[high] = 2;
+        std::vector<std::int32_t> values(row_count);
+        Range<std::int32_t> range{7, 7};
+        project(rows.data(), row_count, atoms, 0, 1, values.data(), row_count, &range);
+        CHECK(range.min == -1000000 && range.max == 1000000, "rows", row_count, "at", low, high);
+      }
 }
 
 TEST(sampled_atoms_sum_features) {
@@ -165,8 +226,9 @@ TEST(sampled_atoms_sum_features) {
         std::vector<std::uint32_t> rows(n);
         for (std::uint32_t i = 0; i < n; ++i) rows[i] = i;
         std::vector<ValueOf<Cell>> values(n * atoms.size());
+        std::vector<Range<ValueOf<Cell>>> ranges(atoms.size());
         Projector<Cell> project(table);
-        project(rows.data(), n, atoms, 0, atoms.size(), values.data(), n);
+        project(rows.data(), n, atoms, 0, atoms.size(), values.data(), n, ranges.data());
         for (std::size_t j = 0; j < atoms.size(); ++j)
           for (std::size_t i = 0; i < n; ++i) {
             double sum = 0.0;  // of integers below 2^53: exact

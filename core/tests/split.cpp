@@ -34,6 +34,166 @@ TEST(network_sorts_every_size) {
   check_network<std::int64_t>(random);
 }
 
+// Equal bins of integers: an offset x from the lowest of d belongs to bin floor(64 x / d). The core multiplies by a
+// factor cut to a multiple of 2^-32, so offsets within x / 2^32 of a border may stay in the bin below.
+static bool is_equal_bin(std::uint32_t b, std::uint64_t offset, std::uint64_t distinct) {
+  if (distinct <= bin_count) return b == offset;
+  const std::uint64_t ideal = offset * bin_count / distinct;
+  const std::uint64_t past_border = offset * bin_count % distinct;
+  return b == ideal || (b + 1 == ideal && static_cast<double>(past_border) / static_cast<double>(distinct) <
+                                              static_cast<double>(offset) * 0x1.0p-32);
+}
+
+// All values of a range of 16 bits.
+static void check_binner_of(Random& random, std::uint32_t distinct) {
+  const auto min = static_cast<std::uint32_t>(random.between(0, 65536 - distinct));
+  std::vector<std::uint16_t> values(distinct);
+  for (std::uint32_t offset = 0; offset < distinct; ++offset) values[offset] = static_cast<std::uint16_t>(min + offset);
+  const Binner<std::uint16_t> binner(Range<std::uint16_t>{values.front(), values.back()});
+  CHECK_EQUAL(binner.one_value_a_bin(), distinct <= bin_count, distinct);
+  std::vector<std::uint8_t> bin(distinct + 1, 77);
+  binner.fill(values.data(), distinct, bin.data());
+  CHECK_EQUAL(bin.back(), 77, distinct);
+  std::uint32_t before = 0;
+  for (std::uint32_t offset = 0; offset < distinct; ++offset) {
+    const std::uint32_t b = binner(values[offset]);
+    if (bin[offset] == b && b >= before && b < bin_count && is_equal_bin(b, offset, distinct)) {
+      before = b;
+      continue;
+    }
+    CHECK(false, "distinct", distinct, "min", min, "offset", offset, "bin", b, "filled", bin[offset], "before", before);
+  }
+  ++check::checks;
+}
+
+TEST(bins_of_16_bits_are_filled_as_defined) {
+  Random random(18);
+  for (std::uint32_t distinct = 1; distinct <= 700; ++distinct) check_binner_of(random, distinct);
+  for (std::uint32_t power = 1024; power <= 65536; power *= 2)
+    for (const std::uint32_t distinct : {power - 1, power, power + 1})
+      if (distinct <= 65536) check_binner_of(random, distinct);
+  for (std::uint32_t distinct = 701; distinct <= 65536; distinct += 1 + static_cast<std::uint32_t>(random.index(1200)))
+    check_binner_of(random, distinct);
+}
+
+// Many more ranges, at the borders of their bins.
+TEST(borders_of_bins_of_16_bits) {
+  Random random(19);
+  for (std::uint32_t distinct = 1, step; distinct <= 65536; distinct += step) {
+    step = distinct <= 5000 || distinct > 65500 ? 1 : 1 + static_cast<std::uint32_t>(random.index(16));
+    const auto min = static_cast<std::uint16_t>(random.between(0, 65536 - distinct));
+    const auto max = static_cast<std::uint16_t>(min + (distinct - 1));
+    const Binner<std::uint16_t> binner(Range<std::uint16_t>{min, max});
+    for (std::uint32_t b = 0; b < bin_count; ++b) {
+      const std::uint32_t last = binner.last(b), end = std::min(last, distinct - 1);
+      for (const std::uint32_t offset : {end, std::min(end + 1, distinct - 1)}) {
+        const auto value = static_cast<std::uint16_t>(min + offset);
+        std::uint8_t filled;
+        binner.fill(&value, 1, &filled);
+        const std::uint32_t of_value = binner(value);
+        if (filled == of_value && binner.up_to(value, binner.last(b)) == (of_value <= b)) continue;
+        CHECK(false, "distinct", distinct, "min", min, "offset", offset, "bin", of_value, "filled", filled, "up to", b);
+      }
+    }
+    ++check::checks;
+  }
+}
+
+// up_to, last and fill against the bin itself, at the ends, around borders and anywhere between.
+template <class Value>
+static void check_borders(Random& random, Value min, Value max) {
+  const Binner<Value> binner(Range<Value>{min, max});
+  std::vector<Value> values{min, max};
+  const auto add = [&](Value value) {
+    if (value >= min && value <= max) values.push_back(value);
+  };
+  if constexpr (std::is_integral_v<Value>) {
+    const std::uint64_t width = static_cast<std::uint64_t>(max) - static_cast<std::uint64_t>(min);
+    for (std::uint64_t b = 0; b <= bin_count; ++b) {
+      const std::uint64_t border = width / bin_count * b + width % bin_count * b / bin_count;
+      for (std::uint64_t offset = border - 2; offset != border + 4; ++offset)
+        if (offset <= width) values.push_back(static_cast<Value>(static_cast<std::uint64_t>(min) + offset));
+    }
+    for (int i = 0; i < 100; ++i) {
+      const std::uint64_t offset = width + 1 == 0 ? random.bits() : random.bits() % (width + 1);
+      values.push_back(static_cast<Value>(static_cast<std::uint64_t>(min) + offset));
+    }
+  } else {
+    for (std::size_t b = 0; b <= bin_count; ++b) {
+      const double border = min + (max - min) * (static_cast<double>(b) / bin_count);
+      add(border);
+      add(std::nextafter(border, -std::numeric_limits<double>::infinity()));
+      add(std::nextafter(border, std::numeric_limits<double>::infinity()));
+    }
+    for (int i = 0; i < 100; ++i) add(min + (max - min) * random.unit());
+  }
+  std::sort(values.begin(), values.end());
+  std::vector<std::uint8_t> bin(values.size());
+  binner.fill(values.data(), values.size(), bin.data());
+  CHECK_EQUAL(bin.front(), 0);
+  CHECK(std::is_sorted(bin.begin(), bin.end()), static_cast<double>(min), static_cast<double>(max));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    CHECK_EQUAL(bin[i], binner(values[i]), static_cast<double>(min), static_cast<double>(max), "value", values[i]);
+    CHECK(bin[i] < bin_count, static_cast<double>(min), static_cast<double>(max), "value", values[i]);
+    if constexpr (std::is_same_v<Value, std::int32_t>) {
+      const std::uint64_t offset = static_cast<std::uint64_t>(static_cast<std::int64_t>(values[i]) - min);
+      CHECK(is_equal_bin(bin[i], offset, static_cast<std::uint64_t>(static_cast<std::int64_t>(max) - min) + 1),
+            min, max, "value", values[i], "bin", bin[i]);
+    }
+  }
+  for (std::uint32_t b = 0; b < bin_count; ++b) {
+    const auto last = binner.last(b);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (binner.up_to(values[i], last) == (bin[i] <= b)) continue;
+      CHECK(false, static_cast<double>(min), static_cast<double>(max), "value", values[i], "bin", bin[i], "border", b);
+    }
+  }
+  ++check::checks;
+}
+
+template <class Value>
+static void check_borders_of_integers(std::uint64_t seed) {
+  constexpr Value least = std::numeric_limits<Value>::min(), most = std::numeric_limits<Value>::max();
+  Random random(seed);
+  check_borders<Value>(random, least, most);
+  check_borders<Value>(random, least, most - 1);
+  check_borders<Value>(random, least + 1, most);
+  check_borders<Value>(random, 0, most);
+  check_borders<Value>(random, least, 0);
+  check_borders<Value>(random, least, least + 1);
+  check_borders<Value>(random, most - 1, most);
+  for (Value width = 1; width < 200; ++width) check_borders<Value>(random, most - width, most);
+  for (Value power = most / 2 + 1; power > 1; power /= 2)
+    for (const Value width : {power - 1, power, power + 1})
+      check_borders<Value>(random, -(width / 3), width - width / 3);
+  for (int round = 0; round < 100; ++round) {
+    const auto a = static_cast<Value>(random.bits() >> random.index(8 * sizeof(Value)));
+    const auto b = static_cast<Value>(random.bits());
+    if (a != b) check_borders<Value>(random, std::min(a, b), std::max(a, b));
+  }
+}
+
+TEST(borders_of_bins_of_int32) { check_borders_of_integers<std::int32_t>(51); }
+TEST(borders_of_bins_of_int64) { check_borders_of_integers<std::int64_t>(52); }
+
+TEST(borders_of_bins_of_float64) {
+  Random random(53);
+  constexpr double tiny = std::numeric_limits<double>::denorm_min(), most = std::numeric_limits<double>::max();
+  check_borders<double>(random, 0.0, tiny);
+  check_borders<double>(random, -tiny, 63 * tiny);
+  check_borders<double>(random, 0.0, std::numeric_limits<double>::min());
+  check_borders<double>(random, 1.0, std::nextafter(1.0, 2.0));
+  check_borders<double>(random, -most / 2, most / 2);
+  check_borders<double>(random, 0.0, most);
+  check_borders<double>(random, -1.0, 1e300);
+  for (int round = 0; round < 200; ++round) {
+    const auto exponent = [&] { return static_cast<int>(random.between(-1070, 1000)); };
+    const double low = std::ldexp(random.unit() - 0.5, exponent());
+    const double high = low + std::abs(low) * random.unit() + std::ldexp(random.unit() + 0.5, exponent());
+    if (low < high) check_borders<double>(random, low, high);
+  }
+}
+
 // A node with values of some candidates, and what the definition makes of it.
 template <class ValueType, class CriterionType>
 struct Case {
@@ -113,12 +273,22 @@ struct Case {
     return best;
   }
 
+  std::vector<Range<Value>> ranges() const {
+    std::vector<Range<Value>> of_candidate;
+    for (std::size_t j = 0; j < candidates; ++j) {
+      const Value* v = values.data() + j * node.size;
+      const auto [low, high] = std::minmax_element(v, v + node.size);
+      of_candidate.push_back({*low, *high});
+    }
+    return of_candidate;
+  }
+
   Split<Value> search(Splitter splitter, std::uint64_t key = 0) const {
     Criterion c = criterion();
     SplitSearch<Value, Criterion> search(splitter, limits);
     Stream thresholds(key);
     Split<Value> best;
-    search(node, c, values.data(), node.size, 0, candidates, thresholds, best);
+    search(node, c, values.data(), node.size, ranges().data(), 0, candidates, thresholds, best);
     return best;
   }
 };
@@ -136,10 +306,12 @@ static void check_same(const Split<Value>& found, const Split<Value>& expected, 
 // Values of every width that a search treats differently: few, below 2^24, below 2^32, below 2^55, more.
 template <class Value>
 static void fill(Random& random, Value* values, std::size_t size) {
-  const std::int64_t wide = sizeof(Value) == 8 ? (std::int64_t{1} << 61) : (std::int64_t{1} << 30) - 1;
+  const std::int64_t wide = sizeof(Value) == 8   ? std::int64_t{1} << 61
+                            : sizeof(Value) == 4 ? (std::int64_t{1} << 30) - 1
+                                                 : 65535;
   const std::int64_t spans[] = {1, 5, 63, 64, 1 << 20, 1 << 26, wide >> 20, wide >> 7, wide >> 5, wide >> 4, wide};
   const std::int64_t span = std::min(spans[random.index(std::size(spans))], wide);
-  const std::int64_t low = random.between(-wide, wide - span);
+  const std::int64_t low = random.between(std::is_unsigned_v<Value> ? 0 : -wide, wide - span);
   for (std::size_t i = 0; i < size; ++i) {
     if constexpr (std::is_integral_v<Value>) values[i] = static_cast<Value>(random.between(low, low + span));
     else values[i] = static_cast<double>(random.between(0, span)) / 3.0 - 1.0;
@@ -158,6 +330,7 @@ static C random_case(Random& random, std::size_t smallest, std::size_t largest) 
 }
 
 using GiniCase = Case<std::int32_t, ClassCriterion<Gini>>;
+using ShortCase = Case<std::uint16_t, ClassCriterion<Gini>>;
 using EntropyCase = Case<double, ClassCriterion<Entropy>>;
 using SquaredCase = Case<std::int64_t, SumCriterion<SquaredError>>;
 using PoissonCase = Case<std::int32_t, SumCriterion<Poisson>>;
@@ -179,6 +352,7 @@ static void check_exact(std::uint64_t seed) {
 }
 
 TEST(exact_gini_of_int32) { check_exact<GiniCase>(2); }
+TEST(exact_gini_of_uint16) { check_exact<ShortCase>(7); }
 TEST(exact_entropy_of_float64) { check_exact<EntropyCase>(3); }
 TEST(exact_squared_error_of_int64) { check_exact<SquaredCase>(4); }
 TEST(exact_poisson_of_int32) { check_exact<PoissonCase>(5); }
@@ -189,7 +363,9 @@ template <class C>
 static void check_histogram(std::uint64_t seed) {
   Random random(seed);
   for (int round = 0; round < 25; ++round) {
-    const C c = random_case<C>(random, small_node + 1, 300);
+    static constexpr std::size_t sizes[] = {255, 256, 257, 512, 513};  // around chunks
+    const std::size_t at_edge = sizes[round % 5];
+    const C c = round < 20 ? random_case<C>(random, small_node + 1, 300) : random_case<C>(random, at_edge, at_edge);
     const auto found = c.search(Splitter::histogram), best = c.search(Splitter::exact);
     CHECK(found.score <= best.score, "round", round, found.score, best.score);
     if (!found.found()) continue;
@@ -222,17 +398,51 @@ static void check_histogram(std::uint64_t seed) {
 }
 
 TEST(histogram_gini_of_int32) { check_histogram<GiniCase>(12); }
+TEST(histogram_gini_of_uint16) { check_histogram<ShortCase>(16); }
 TEST(histogram_entropy_of_float64) { check_histogram<EntropyCase>(13); }
 TEST(histogram_squared_error_of_int64) { check_histogram<SquaredCase>(14); }
 TEST(histogram_poisson_of_int32) { check_histogram<PoissonCase>(15); }
 
+// Values of 16 bits are split as the same values of 32 are.
+TEST(splits_of_uint16_are_those_of_int32) {
+  Random random(17);
+  for (const Splitter splitter : {Splitter::exact, Splitter::histogram, Splitter::random})
+    for (int round = 0; round < 40; ++round) {
+      const ShortCase c = random_case<ShortCase>(random, 2, round % 2 ? small_node : 600);
+      GiniCase wide(random, c.node.size, c.candidates);
+      wide.classes = c.classes;
+      wide.count = c.count;
+      wide.weight = c.weight;
+      wide.node.total_count = c.node.total_count;
+      wide.node.total_weight = c.node.total_weight;
+      wide.limits = c.limits;
+      wide.values.assign(c.values.begin(), c.values.end());
+      const auto found = c.search(splitter, 5);
+      check_same({found.score, found.candidate, found.below, found.above}, wide.search(splitter, 5), "uint16", round);
+    }
+}
+
 TEST(histogram_of_up_to_64_integers_is_exact) {
   Random random(7);
   for (int round = 0; round < 40; ++round) {
-    GiniCase c(random, 65 + random.index(200), 9);
+    GiniCase c(random, 65 + random.index(600), 9);
     const std::int64_t low = random.between(-1000000, 1000000), span = random.between(1, 63);
     for (auto& value : c.values) value = static_cast<std::int32_t>(random.between(low, low + span));
-    if (round % 2) c.limits = {5, 40};
+    // Limits that forbid many splits, of counts and of weights.
+    if (round % 2) c.limits.min_count = random.index(c.node.total_count / 2);
+    if (round % 3) c.limits.min_weight = random.index(c.node.total_weight / 2);
+    check_same(c.search(Splitter::histogram), c.brute_force(), "round", round);
+  }
+}
+
+TEST(limits_look_at_the_counts_of_every_chunk) {
+  Random random(20);
+  for (int round = 0; round < 20; ++round) {
+    ShortCase c(random, 600, 3);
+    for (auto& value : c.values) value = static_cast<std::uint16_t>(random.index(60));
+    c.node.total_count = 0;
+    for (std::size_t i = 0; i < c.node.size; ++i) c.node.total_count += c.count[i] = i < BinChunk::capacity ? 1 : 9;
+    c.limits.min_count = random.index(c.node.total_count / 2);
     check_same(c.search(Splitter::histogram), c.brute_force(), "round", round);
   }
 }
@@ -316,9 +526,9 @@ TEST(many_classes_are_searched_exactly) {
     Stream thresholds(0);
     Split<std::int32_t> found, exact;
     SplitSearch<std::int32_t, ClassCriterion<Gini>>(Splitter::histogram, c.limits)(
-        c.node, criterion, c.values.data(), c.node.size, 0, 3, thresholds, found);
-    SplitSearch<std::int32_t, ClassCriterion<Gini>>(Splitter::exact, c.limits)(c.node, criterion, c.values.data(),
-                                                                               c.node.size, 0, 3, thresholds, exact);
+        c.node, criterion, c.values.data(), c.node.size, c.ranges().data(), 0, 3, thresholds, found);
+    SplitSearch<std::int32_t, ClassCriterion<Gini>>(Splitter::exact, c.limits)(
+        c.node, criterion, c.values.data(), c.node.size, c.ranges().data(), 0, 3, thresholds, exact);
     check_same(found, exact, "round", round);
   }
 }
@@ -380,6 +590,7 @@ static void check_random(std::uint64_t seed) {
 
 TEST(random_thresholds) {
   check_random<GiniCase>(41);
+  check_random<ShortCase>(46);
   check_random<EntropyCase>(42);
   check_random<SquaredCase>(43);
   check_random<PoissonCase>(44);
@@ -422,7 +633,7 @@ TEST(groups_of_candidates) {
       Stream thresholds(0);
       Split<std::int32_t> best;
       for (std::size_t first = 0; first < c.candidates; first += 3)
-        search(c.node, criterion, c.values.data() + first * c.node.size, c.node.size, first,
+        search(c.node, criterion, c.values.data() + first * c.node.size, c.node.size, c.ranges().data() + first, first,
                std::min<std::size_t>(3, c.candidates - first), thresholds, best);
       check_same(best, c.search(splitter, 0), "groups", round);
     }
