@@ -44,6 +44,10 @@ struct AtomList {
   void add_signed(const Corner* corners, std::size_t count) {
     for (std::size_t t = 0; t < count; ++t) add_term(corners[t].cell, corners[t].negative ? -1.0 : 1.0);
   }
+  void add_terms(const std::uint32_t* c, const double* w, std::size_t count) {
+    cell.insert(cell.end(), c, c + count);
+    weight.insert(weight.end(), w, w + count);
+  }
   void close_atom() { begin.push_back(static_cast<std::uint32_t>(cell.size())); }
 };
 
@@ -303,7 +307,8 @@ class Sampler {
 
   // The same for boxes of few corners, without growing lists: small nodes spend much of their time drawing.
   void draw_box(const Component& component, Stream& stream, AtomList& out) {
-    Corner corners[max_box_corners] = {{component.view_begin, false}};
+    std::uint32_t cell[max_box_corners] = {component.view_begin};
+    double weight[max_box_corners] = {1.0};
     std::size_t count = 1;
     for (const PatchAxis& axis : component.axes) {
       const std::int64_t size = axis.min_size + static_cast<std::int64_t>(stream.below(axis.max_size - axis.min_size + 1));
@@ -317,18 +322,19 @@ class Sampler {
       }
       const auto last = static_cast<std::uint32_t>((end - 1) * axis.stride);
       if (!axis.prefixed || start <= 0) {
-        for (std::size_t i = 0; i < count; ++i) corners[i].cell += last;
+        for (std::size_t i = 0; i < count; ++i) cell[i] += last;
         continue;
       }
       const auto before = static_cast<std::uint32_t>((start - 1) * axis.stride);
       for (std::size_t i = count; i-- > 0;) {  // from the back, in place
-        const Corner base = corners[i];
-        corners[2 * i] = {base.cell + before, !base.negative};
-        corners[2 * i + 1] = {base.cell + last, base.negative};
+        cell[2 * i + 1] = cell[i] + last;
+        weight[2 * i + 1] = weight[i];
+        cell[2 * i] = cell[i] + before;
+        weight[2 * i] = -weight[i];
       }
       count *= 2;
     }
-    out.add_signed(corners, count);
+    out.add_terms(cell, weight, count);
   }
 
   void draw_interval(const PatchAxis& axis, Stream& stream) {

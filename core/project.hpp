@@ -110,11 +110,11 @@ class Projector final : public Projection<ValueOf<Cell>> {
 
   void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first,
                   std::size_t atom_count, Value* values, std::size_t values_stride, Range<Value>* ranges) override {
+    arrange(atoms, first, atom_count);
     // A chunk of rows at a time, so that the values are still near when their range is taken.
-    const Pattern pattern = arrange(atoms, first, atom_count);
     for (std::size_t i = 0; i < row_count; i += chunk) {
       const std::size_t size = std::min(chunk, row_count - i);
-      project(pattern, rows + i, size, row_count - i, atoms, first, atom_count, values + i, values_stride);
+      run(rows + i, size, row_count - i, values + i, values_stride);
       for (std::size_t j = 0; j < atom_count; ++j) {
         const Value* v = values + j * values_stride + i;
         Value low = i == 0 ? v[0] : ranges[j].min, high = i == 0 ? v[0] : ranges[j].max;
@@ -141,89 +141,101 @@ class Projector final : public Projection<ValueOf<Cell>> {
   }
 
  private:
-  enum class Pattern { single, difference, corners, general };
+  using Sum = SumOf<Cell>;
+  enum class Pattern : std::uint8_t { single, difference, corners, general };
 
   static constexpr std::size_t block = 8;  // rows whose cells stay in the first-level cache while all atoms pass
   static constexpr std::size_t chunk = 512;
 
-  // Each kernel reads an atom's cells once for a block of rows.
-  void project(Pattern pattern, const std::uint32_t* rows, std::size_t row_count, std::size_t rows_left,
-               const AtomList& atoms, std::size_t first, std::size_t atom_count, Value* values,
-               std::size_t values_stride) const {
-    using Sum = SumOf<Cell>;
-    const auto at = [](const Cell* row, std::uint32_t cell) { return static_cast<Sum>(row[cell]); };
-    const auto apply = [&](std::size_t reads, auto kernel_of) {
-      run(rows, row_count, Prefetch(rows, rows_left, reads, row_bytes_, atom_count, base_, stride_), atom_count, values, values_stride, kernel_of);
-    };
-    switch (pattern) {
-      case Pattern::single:
-        apply(atom_count, [&](std::size_t j) {
-          return [cell = slots_[j].plus[0]](const Cell* row) { return static_cast<Value>(row[cell]); };
-        });
-        break;
-      case Pattern::difference:
-        apply(2 * atom_count, [&](std::size_t j) {
-          return [s = slots_[j], at](const Cell* row) { return value_of_sum<Cell>(at(row, s.plus[0]) - at(row, s.minus[0])); };
-        });
-        break;
-      case Pattern::corners:
-        apply(2 * atom_count, [&](std::size_t j) {  // corners are neighbours by twos
-          return [s = slots_[j], at](const Cell* row) {
-            return value_of_sum<Cell>(at(row, s.plus[0]) - at(row, s.minus[0]) - at(row, s.minus[1]) + at(row, s.plus[1]));
-          };
-        });
-        break;
-      case Pattern::general:
-        apply(atoms.begin[first + atom_count] - atoms.begin[first], [&](std::size_t j) {
-          return [&, begin = atoms.begin[first + j], end = atoms.begin[first + j + 1]](const Cell* row) {
-            return sum_terms(row, atoms.cell.data(), atoms.weight.data(), begin, end);
-          };
-        });
-        break;
-    }
-  }
+  // What the kernel needs to know of an atom.
+  struct Arranged {
+    Pattern pattern;
+    Slots slots;
+    std::uint32_t begin, end;  // of its terms, counted from the first atom's
+  };
 
-  // Chooses the cheapest pattern that all the atoms fit.
-  Pattern arrange(const AtomList& atoms, std::size_t first, std::size_t atom_count) {
-    slots_.resize(atom_count);
-    bool difference = false, corners = false;
-    for (std::size_t j = 0; j < atom_count; ++j) {
-      const std::uint32_t begin = atoms.begin[first + j], end = atoms.begin[first + j + 1];
-      if (!to_slots(atoms.cell.data() + begin, atoms.weight.data() + begin, end - begin, zero_cell_, slots_[j])) return Pattern::general;
-      difference |= slots_[j].minus[0] != zero_cell_;
-      corners |= slots_[j].plus[1] != zero_cell_ || slots_[j].minus[1] != zero_cell_;
+  // The cheapest pattern that each atom fits.
+  void arrange(const AtomList& atoms, std::size_t first, std::size_t atom_count) {
+    const std::uint32_t base = atoms.begin[first];
+    cell_ = atoms.cell.data() + base;
+    weight_.resize(atoms.begin[first + atom_count] - base);
+    for (std::size_t t = 0; t < weight_.size(); ++t) {
+      if constexpr (std::is_floating_point_v<Cell>) weight_[t] = atoms.weight[base + t];
+      else weight_[t] = static_cast<Sum>(static_cast<std::int64_t>(atoms.weight[base + t]));
     }
-    // Floating point sums are defined in the order of the terms, which slots do not keep.
-    if (std::is_floating_point_v<Cell> && (difference || corners)) return Pattern::general;
-    return corners ? Pattern::corners : difference ? Pattern::difference : Pattern::single;
+    atoms_.resize(atom_count);
+    for (std::size_t j = 0; j < atom_count; ++j) {
+      Arranged& atom = atoms_[j];
+      atom.begin = atoms.begin[first + j] - base;
+      atom.end = atoms.begin[first + j + 1] - base;
+      const bool fits = to_slots(cell_ + atom.begin, atoms.weight.data() + base + atom.begin, atom.end - atom.begin, zero_cell_, atom.slots);
+      const bool corners = atom.slots.plus[1] != zero_cell_ || atom.slots.minus[1] != zero_cell_;
+      const bool single = !corners && atom.slots.minus[0] == zero_cell_;
+      // Floating point sums are defined in the order of the terms, which slots do not keep.
+      if (!fits || (std::is_floating_point_v<Cell> && !single)) atom.pattern = Pattern::general;
+      else atom.pattern = corners ? Pattern::corners : single ? Pattern::single : Pattern::difference;
+    }
   }
 
   const Cell* row(std::uint32_t i) const { return reinterpret_cast<const Cell*>(base_ + i * stride_); }
 
-  template <class KernelOf>
-  void run(const std::uint32_t* rows, std::size_t row_count, Prefetch prefetch, std::size_t atom_count, Value* values,
-           std::size_t values_stride, KernelOf kernel_of) const {
+  // Fetches ahead among `rows_left` rows, of which it takes `row_count`.
+  void run(const std::uint32_t* rows, std::size_t row_count, std::size_t rows_left, Value* values, std::size_t values_stride) const {
+    // Corners are neighbours by twos.
+    Prefetch prefetch(rows, rows_left, std::min(weight_.size(), 2 * atoms_.size()), row_bytes_, atoms_.size(), base_, stride_);
     std::size_t i = 0;
     for (; i + block <= row_count; i += block) {
       const Cell* cells[block];
       for (std::size_t b = 0; b < block; ++b) cells[b] = row(rows[i + b]);
       prefetch.begin_block(i);
-      for (std::size_t j = 0; j < atom_count; ++j) {
+      Value* out = values + i;
+      for (const Arranged& atom : atoms_) {
         prefetch.step();
-        const auto kernel = kernel_of(j);
-        for (std::size_t b = 0; b < block; ++b) values[j * values_stride + i + b] = kernel(cells[b]);
+        project<block>(cells, atom, out);
+        out += values_stride;
       }
     }
     for (; i < row_count; ++i) {
-      const Cell* cells = row(rows[i]);
-      for (std::size_t j = 0; j < atom_count; ++j) values[j * values_stride + i] = kernel_of(j)(cells);
+      const Cell* const cells = row(rows[i]);
+      for (std::size_t j = 0; j < atoms_.size(); ++j) project<1>(&cells, atoms_[j], values + j * values_stride + i);
+    }
+  }
+
+  // One atom applied to a few rows; its cells are read once for all of them.
+  template <std::size_t count>
+  void project(const Cell* const* rows, const Arranged& atom, Value* out) const {
+    const Slots s = atom.slots;
+    const auto at = [](const Cell* row, std::uint32_t cell) { return static_cast<Sum>(row[cell]); };
+    switch (atom.pattern) {
+      case Pattern::single:
+        for (std::size_t b = 0; b < count; ++b) out[b] = static_cast<Value>(rows[b][s.plus[0]]);
+        break;
+      case Pattern::difference:
+        for (std::size_t b = 0; b < count; ++b) out[b] = value_of_sum<Cell>(at(rows[b], s.plus[0]) - at(rows[b], s.minus[0]));
+        break;
+      case Pattern::corners:
+        for (std::size_t b = 0; b < count; ++b)
+          out[b] = value_of_sum<Cell>(at(rows[b], s.plus[0]) - at(rows[b], s.minus[0]) - at(rows[b], s.minus[1]) + at(rows[b], s.plus[1]));
+        break;
+      case Pattern::general: {
+        Sum sums[count] = {};
+        for (std::uint32_t t = atom.begin; t < atom.end; ++t) {
+          const std::uint32_t cell = cell_[t];
+          const Sum weight = weight_[t];
+          for (std::size_t b = 0; b < count; ++b) sums[b] += weight * at(rows[b], cell);
+        }
+        for (std::size_t b = 0; b < count; ++b) out[b] = value_of_sum<Cell>(sums[b]);
+        break;
+      }
     }
   }
 
   const std::byte* base_;
   std::size_t stride_, row_bytes_;
   std::uint32_t zero_cell_;
-  std::vector<Slots> slots_;
+  std::vector<Arranged> atoms_;
+  const std::uint32_t* cell_ = nullptr;  // of the terms
+  std::vector<Sum> weight_;
 };
 
 }  // namespace morf
