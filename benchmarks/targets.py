@@ -5,8 +5,10 @@ same run, at the largest number of rows that both were measured at.
 """
 
 import dataclasses
+import math
 import statistics
 
+import data
 import plots
 import reports
 import results
@@ -36,7 +38,7 @@ class Target:
     unit: str = "s"
     at_most: bool = False  # ours / theirs must be at most this; else theirs / ours at least
     where: tuple = ()  # (column, value) pairs that the rows must have
-    scored: bool = True  # ours must not score lower
+    scored: bool = True  # ours must not score lower than noise explains
 
 
 def fit(work, section, ours, peer, required, **options):
@@ -125,6 +127,12 @@ class Outcome:
         return self.ratio <= self.required if self.at_most else self.ratio >= self.required
 
     @property
+    def score_noise(self):
+        """The standard error of a share like this among the test rows."""
+        share = min(max(self.their_score, 0.0), 1.0)
+        return math.sqrt(share * (1 - share) / data.TEST_ROWS)
+
+    @property
     def reached(self):
         """For the picture: the share of the required ratio, at most ten where less is better."""
         if self.at_most:
@@ -136,7 +144,7 @@ class Outcome:
         missed = []
         if not self.met:
             missed.append("ratio")
-        if self.our_score is not None and self.our_score < self.their_score:
+        if self.our_score is not None and self.our_score < self.their_score - self.score_noise:
             missed.append("score")
         return f"no: {' and '.join(missed)}" if missed else "yes"
 
@@ -245,7 +253,8 @@ def write(folder, full):
     note = (
         "Each line compares medians of one section of one run. Ratios are theirs / ours, at least "
         "so many; with <= they are ours / theirs, at most so much. A target holds if its ratio "
-        "does and our score is not lower. " + _data_note(outcomes)
+        "does and our score is not lower by more than the standard error of a score over the "
+        "test rows. " + _data_note(outcomes)
     )
     if not full:
         note += " This was a quick run: the requirements are meant for the sizes of a full one."

@@ -56,7 +56,7 @@ class Prefetch {
   Prefetch(const std::uint32_t* rows, std::size_t row_count, std::size_t reads, std::size_t row_bytes, std::size_t atom_count,
            const Byte* base, std::size_t stride)
       : rows_(rows), row_count_(row_count), base_(reinterpret_cast<const char*>(base)), stride_(stride),
-        lines_((row_bytes + 63) / 64), lines_a_step_((lines_ + atom_count - 1) / atom_count) {
+        lines_((row_bytes + 63) / 64), lines_a_step_(lines_ / std::max<std::size_t>(atom_count, 1) + 1) {
     if (lines_ > reads || row_count * row_bytes <= near_bytes) lines_ = 0;
   }
 
