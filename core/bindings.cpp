@@ -323,6 +323,7 @@ NB_MODULE(MORFOREST_MODULE, m) {
           "shape"_a, "views"_a, "tree_begin"_a, "next"_a, "threshold"_a, "real_threshold"_a, "term_count"_a, "term_cell"_a,
           "term_weight"_a, "class_count"_a, "distribution_size"_a, "distribution_class"_a, "distribution_weight"_a,
           "leaf_value"_a)
+      .def_prop_ro("takes_bytes", &Forest::takes_bytes, "Whether samples of bytes may be passed as cells of type bytes.")
       .def(
           "predict",
           [](const Forest& self, const Samples& x, const std::string& cell_type, int shift, double limit, int extra_bits,

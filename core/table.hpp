@@ -54,6 +54,9 @@ class Quantiser {
   // Integers are clamped to +-limit, so that no atom's sum can overflow int64.
   Quantiser(int shift, double limit) : shift_(shift), scale_(std::ldexp(1.0, shift)), limit_(limit) {}
 
+  // Whether small integers are cells as they are.
+  bool exact() const { return shift_ == 0; }
+
   template <class In>
   std::int64_t integer(In x) const {
     if constexpr (std::is_integral_v<In>) {
@@ -142,8 +145,11 @@ void accumulate_along(Cell* view, std::int64_t features, std::int64_t length, st
       view[i] = static_cast<Cell>(static_cast<Wrapping>(static_cast<Wrapping>(view[i]) + static_cast<Wrapping>(view[i - stride])));
 }
 
+// Tables of bytes are read eight at a time, in up to three rows below a patch's first; what is not needed is masked.
+inline std::size_t byte_margin(const RowLayout& layout) { return 8 + 3 * static_cast<std::size_t>(layout.shape.back()); }
+
 // Writes the cells of one sample. Returns a hash of its values that does not depend on their input type.
-template <class In, class Cell>
+template <bool hashed = true, class In, class Cell>
 std::uint64_t fill_row(const In* x, const RowLayout& layout, const Quantiser& quantiser, Cell* row) {
   const std::int64_t p = layout.features;
   const auto put = [&](std::int64_t j) {  // writes a cell and returns what to hash
@@ -161,6 +167,12 @@ std::uint64_t fill_row(const In* x, const RowLayout& layout, const Quantiser& qu
   const auto step = [](std::uint64_t h, std::uint64_t bits) { return (h ^ (h >> 29) ^ bits) * 0xBF58476D1CE4E5B9ULL; };
   std::uint64_t h0 = 1, h1 = 2, h2 = 3, h3 = 4;  // four independent chains hide the multiplier's latency
   std::int64_t j = 0;
+  if constexpr (!hashed) {
+    if constexpr (std::is_same_v<In, std::uint8_t> && std::is_integral_v<Cell>)  // a loop that compilers turn into vectors
+      if (quantiser.exact())
+        for (; j < p; ++j) row[j] = static_cast<Cell>(x[j]);
+    for (; j < p; ++j) put(j);
+  }
   for (; j + 4 <= p; j += 4) {
     h0 = step(h0, put(j));
     h1 = step(h1, put(j + 1));
@@ -215,8 +227,7 @@ class Table {
  private:
   std::size_t row_bytes() const {
     const std::size_t cells = layout_.cells() * with_cell_type(type_, [](auto cell) { return sizeof(cell); });
-    // Sums of bytes read eight at a time, in up to three rows below a patch's first, and mask what they do not need.
-    return type_ == CellType::bytes ? cells + 8 + 3 * static_cast<std::size_t>(layout_.shape.back()) : cells;
+    return type_ == CellType::bytes ? cells + byte_margin(layout_) : cells;
   }
 
   CellType type_;

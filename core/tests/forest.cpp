@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 
+#include "bytes.hpp"
 #include "check.hpp"
 #include "data.hpp"
 
@@ -168,7 +169,7 @@ static void check_prediction(const Model& m, CellType type, int extra_bits, cons
   }
 }
 
-// Slots hold all atoms of the first two kinds; the third needs the general walk.
+// Axes have nodes of their own, slots hold most patches, and the third kind mixes slots with atoms that do not fit them.
 enum class Kind { axis, patch, general };
 
 static Dictionary make_dictionary(Random& random, Kind kind, CellType type, const std::vector<std::int64_t>& shape) {
@@ -323,27 +324,77 @@ TEST(cell_types_must_fit_the_forest) {
   CHECK_THROWS(std::invalid_argument, real.forest().predict(real.x.data(), 10, CellType::i64, quantiser, 0, out));
 }
 
-// A table of bytes and one of prefix sums come to the same leaves.
-TEST(tables_of_bytes) {
+// Bytes and prefix sums come to the same leaves, in samples and in tables. The last shape has more bytes than nodes of bytes
+// reach; tables of such are read all the same.
+TEST(bytes_and_prefix_sums) {
   Random random(9);
+  struct Case {
+    std::vector<std::int64_t> shape, low, high;
+  };
+  int round = 0;
+  for (const Case& c : {Case{{6, 7}, {1, 1}, {3, 4}}, Case{{6, 9}, {1, 2}, {2, 8}}, Case{{9, 12}, {1, 1}, {4, 8}},
+                        Case{{30}, {1}, {8}}, Case{{3, 5, 6}, {1, 1, 1}, {1, 4, 4}}, Case{{4, 9}, {1, 2}, {1, 5}},
+                        Case{{2, 33000}, {1, 1}, {2, 3}}})
+    for (const Boundary boundary : {Boundary::zero, Boundary::inside}) {
+      Dictionary dictionary(c.shape, false);
+      dictionary.add_patch(c.low, c.high, std::vector<Boundary>(c.shape.size(), boundary), std::vector<bool>(c.shape.size(), true));
+      CHECK(suits_byte_patches(dictionary) == (MORFOREST_BYTE_PATCHES != 0));
+      const std::size_t sizes[] = {300, 1, 50, 129, 256, 3};
+      const Model m = make_model(random, dictionary, CellType::u16, 255, sizes[round % 6], 4, round % 3 == 0);
+      ++round;
+      const Forest forest = m.forest();
+      const Quantiser quantiser(0, 255.0);
+      CHECK_EQUAL(forest.takes_bytes(), MORFOREST_BYTE_PATCHES && m.p < 65536, "round", round);
+      std::vector<std::int32_t> leaf(m.rows * forest.trees(), -1), plain_leaf(leaf);
+      std::vector<double> out(m.rows * forest.outputs(), 0.0), plain_out(out);
+      forest.apply(m.x.data(), m.rows, CellType::u16, quantiser, 0, plain_leaf.data());
+      forest.predict(m.x.data(), m.rows, CellType::u16, quantiser, 0, plain_out.data());
+      if (forest.takes_bytes()) {
+        const std::vector<std::uint8_t> x(m.x.begin(), m.x.end());
+        forest.apply(x.data(), m.rows, CellType::bytes, quantiser, 0, leaf.data());
+        CHECK_EQUAL(leaf, plain_leaf);
+        forest.predict(m.x.data(), m.rows, CellType::bytes, quantiser, 0, out.data());
+        CHECK_EQUAL(out, plain_out);
+      } else {
+        CHECK_THROWS(std::invalid_argument, forest.predict(m.x.data(), m.rows, CellType::bytes, quantiser, 0, out.data()));
+      }
+      if (!suits_byte_patches(dictionary)) continue;
+      const Table bytes(m.x.data(), m.rows, dictionary, CellType::bytes, quantiser);
+      const Table plain(m.x.data(), m.rows, dictionary, CellType::u16, quantiser);
+      std::vector<double> of_bytes(out.size(), 0.0), of_plain(of_bytes);
+      std::vector<std::uint32_t> rows;
+      for (std::uint32_t i = 0; i < m.rows; ++i)
+        if (m.rows < 20 || i % 20) rows.push_back(static_cast<std::uint32_t>(m.rows) - 1 - i);
+      for (std::size_t tree = 0; tree < forest.trees(); ++tree) {
+        forest.add_tree(tree, bytes, rows.data(), rows.size(), of_bytes.data());
+        forest.add_tree(tree, plain, rows.data(), rows.size(), of_plain.data());
+      }
+      CHECK_EQUAL(of_bytes, of_plain);
+      CHECK(std::count(of_bytes.begin(), of_bytes.end(), 0.0) < static_cast<std::ptrdiff_t>(of_bytes.size()));
+    }
+}
+
+// One atom or threshold that is no narrow patch's, and samples of bytes need prefix sums.
+TEST(only_narrow_patches_take_bytes) {
+  Random random(10);
   Dictionary dictionary({6, 7}, false);
-  dictionary.add_patch({1, 1}, {3, 4}, {Boundary::zero, Boundary::inside}, {true, true});
-  const Model m = make_model(random, dictionary, CellType::u16, 255, 300, 4, false);
-  const Forest forest = m.forest();
-  const Table bytes(m.x.data(), m.rows, dictionary, CellType::bytes, Quantiser(0, 255.0));
-  const Table plain(m.x.data(), m.rows, dictionary, CellType::u16, Quantiser(0, 255.0));
-  std::vector<double> of_bytes(m.rows * 3, 0.0), of_plain(m.rows * 3, 0.0);
-  std::vector<std::uint32_t> rows;
-  for (std::uint32_t i = 0; i < m.rows; ++i)
-    if (i % 20) rows.push_back(m.rows - 1 - i);
-  for (std::size_t tree = 0; tree < forest.trees(); ++tree) {
-    forest.add_tree(tree, bytes, rows.data(), rows.size(), of_bytes.data());
-    forest.add_tree(tree, plain, rows.data(), rows.size(), of_plain.data());
+  dictionary.add_patch({2, 2}, {3, 4}, {Boundary::inside, Boundary::inside}, {true, true});
+  const Model m = make_model(random, dictionary, CellType::u16, 255, 1, 4, false);
+  if (!m.forest().takes_bytes()) return;
+  const auto refuse = [&](const char* what, auto change) {
+    Model other = m;
+    change(other.arrays);
+    CHECK(!other.forest().takes_bytes(), what);
+  };
+  const std::size_t split = static_cast<std::size_t>(
+      std::find_if(m.arrays.next.begin(), m.arrays.next.end(), [](std::int32_t n) { return n >= 0; }) - m.arrays.next.begin());
+  refuse("negative threshold", [&](auto& a) { a.threshold[split] = -1; });
+  refuse("large threshold", [&](auto& a) { a.threshold[split] = 65536; });
+  for (std::size_t t = 0; t < std::min<std::size_t>(m.arrays.term_cell.size(), 40); ++t) {
+    refuse("weight", [&](auto& a) { a.term_weight[t] = 2.0; });
+    refuse("sign", [&](auto& a) { a.term_weight[t] = -a.term_weight[t]; });
+    if (m.arrays.term_count[split] == 4) refuse("cell", [&](auto& a) { a.term_cell[t] = 42; });  // the zero cell
   }
-  CHECK_EQUAL(of_bytes, of_plain);
-  CHECK(std::count(of_bytes.begin(), of_bytes.end(), 0.0) < static_cast<std::ptrdiff_t>(of_bytes.size()));
-  CHECK_THROWS(std::invalid_argument,
-               forest.predict(m.x.data(), m.rows, CellType::bytes, Quantiser(0, 255.0), 0, of_bytes.data()));
 }
 
 TEST(tables_must_fit_the_forest) {

@@ -123,7 +123,7 @@ class Forest:
         return out
 
     def _run(self, method: Any, X: np.ndarray, out: np.ndarray, n_jobs: int | None) -> None:
-        cells = cells_for(X, self.cell_format)
+        cells = cells_for(X, self.cell_format, self._core.takes_bytes)
         arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits)
         jobs = 1
         if len(X) >= 2 * ROWS_PER_JOB:
