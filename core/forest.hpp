@@ -37,6 +37,77 @@ struct ForestArrays {
   std::vector<double> leaf_value;
 };
 
+// What follows from the shape of depth-first trees: `next` of each node, from whether it is split, and for each leaf,
+// in the order of the nodes, its class if it is pure, else class_count: other payloads count up, in the order of growth.
+inline std::vector<std::int32_t> depth_first_next(const std::vector<std::int64_t>& tree_begin,
+                                                  const std::vector<std::uint8_t>& split,
+                                                  const std::vector<std::uint32_t>& leaf_kind, std::size_t class_count) {
+  const auto require = [](bool condition) {
+    if (!condition) throw std::invalid_argument("damaged forest: splits do not fit the trees");
+  };
+  std::vector<std::int32_t> next(split.size());
+  require(split.size() < static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()) && !tree_begin.empty() &&
+          tree_begin.front() == 0 && static_cast<std::size_t>(tree_begin.back()) == split.size());
+  std::vector<std::uint32_t> kind(split.size());
+  std::size_t leaves = 0, payload = class_count;
+  for (std::size_t node = 0; node < split.size(); ++node) {
+    if (split[node]) continue;
+    require(leaves < leaf_kind.size() && leaf_kind[leaves] <= class_count);
+    kind[node] = leaf_kind[leaves++];
+  }
+  require(leaves == leaf_kind.size());
+  std::vector<std::int64_t> open;
+  for (std::size_t tree = 0; tree + 1 < tree_begin.size(); ++tree) {
+    const std::int64_t begin = tree_begin[tree], size = tree_begin[tree + 1] - begin;
+    require(size > 0 && begin >= 0 && size <= static_cast<std::int64_t>(split.size()) - begin);
+    std::int64_t made = 1;
+    for (open.assign(1, 0); !open.empty();) {
+      const std::int64_t node = begin + open.back();
+      open.pop_back();
+      if (split[node]) {
+        require(made + 2 <= size);
+        next[node] = static_cast<std::int32_t>(made);
+        open.push_back(made + 1);
+        open.push_back(made);
+        made += 2;
+      } else {
+        const std::size_t points_to = kind[node] < class_count ? kind[node] : payload++;
+        next[node] = static_cast<std::int32_t>(-1 - static_cast<std::int64_t>(points_to));
+      }
+    }
+    require(made == size);
+  }
+  return next;
+}
+
+// The weight of each node, from those of the leaves in the order of the nodes.
+inline std::vector<std::uint32_t> node_weights(const std::vector<std::int64_t>& tree_begin, const std::vector<std::int32_t>& next,
+                                               const std::vector<std::uint32_t>& leaf_weight) {
+  const auto require = [](bool condition) {
+    if (!condition) throw std::invalid_argument("damaged forest: weights do not fit the nodes");
+  };
+  require(!tree_begin.empty() && tree_begin.front() == 0 && static_cast<std::size_t>(tree_begin.back()) == next.size());
+  std::vector<std::uint32_t> weight(next.size());
+  std::size_t leaf = leaf_weight.size();
+  for (std::size_t tree = tree_begin.size() - 1; tree-- > 0;) {
+    const std::int64_t begin = tree_begin[tree], end = tree_begin[tree + 1];
+    require(begin >= 0 && begin < end && static_cast<std::size_t>(end) <= next.size());
+    for (std::int64_t node = end; node-- > begin;) {  // children come after their parent
+      if (next[node] < 0) {
+        require(leaf > 0);
+        weight[node] = leaf_weight[--leaf];
+      } else {
+        require(next[node] > node - begin && std::int64_t{next[node]} + 1 < end - begin);
+        const std::uint64_t sum = std::uint64_t{weight[begin + next[node]]} + weight[begin + next[node] + 1];
+        require(sum <= std::numeric_limits<std::uint32_t>::max());
+        weight[node] = static_cast<std::uint32_t>(sum);
+      }
+    }
+  }
+  require(leaf == 0);
+  return weight;
+}
+
 class Forest {
  public:
   Forest(RowLayout layout, ForestArrays arrays)

@@ -13,11 +13,13 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from morforest._kernel import core
 from morforest._numbers import CellFormat, TargetFormat, cells_for
+from morforest._pack import narrow, pack, unpack, widen
 from morforest._validation import MAX_CLASSES
 
 ROWS_PER_JOB = 256  # below this a call is not worth a thread
 
-# The core's types. In memory and in pickles each array is kept in the narrowest type that holds it.
+# The core's types. In memory each array is kept in the narrowest type that holds it; see _pack.py
+# for pickles.
 CORE_TYPES: dict[str, Any] = {
     "views": np.uint32,
     "tree_begin": np.int64,
@@ -64,44 +66,40 @@ class Forest:
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
-                setattr(self, field.name, _narrow(value))
+                setattr(self, field.name, narrow(value))
         self._core = self._build_core()
 
     def _build_core(self) -> Any:
-        arrays = {name: self._wide(name) for name in CORE_TYPES}
-        weight, gain = self._wide("weight", np.uint32), self._wide("gain", np.float32)
+        arrays = {name: widen(name, getattr(self, name), t) for name, t in CORE_TYPES.items()}
+        weight = widen("weight", self.weight, np.uint32)
+        gain = widen("gain", self.gain, np.float32)
         if not len(weight) == len(gain) == len(self.next) or not np.isfinite(gain).all():
             raise ValueError("damaged forest: weights or gains do not fit the nodes")
         if not 0 <= self.class_count <= MAX_CLASSES:
             raise ValueError(f"damaged forest: {self.class_count} classes")
         real = self.cell_format.real
-        return core.Forest(
+        threshold = widen("threshold", self.threshold, np.float64 if real else np.int64)
+        built = core.Forest(
             shape=list(self.shape),
-            threshold=np.empty(0, np.int64) if real else self._wide("threshold", np.int64),
-            real_threshold=self._wide("threshold", np.float64) if real else np.empty(0),
+            threshold=np.empty(0, np.int64) if real else threshold,
+            real_threshold=threshold if real else np.empty(0),
             class_count=self.class_count,
             **arrays,
         )
-
-    def _wide(self, name: str, dtype: Any = None) -> np.ndarray:
-        """Convert to a type of the core, refusing values that it does not hold."""
-        dtype = np.dtype(CORE_TYPES[name] if dtype is None else dtype)
-        values = np.asarray(getattr(self, name))
-        if values.dtype.kind not in "iuf" or values.ndim != 1:
-            raise ValueError(f"damaged forest: {name} is not a row of numbers")
-        if dtype.kind != "f" and values.size:
-            limits = np.iinfo(dtype)
-            whole = np.isfinite(values).all() and (values == np.rint(values)).all()
-            if not whole or values.min() < limits.min or values.max() > limits.max:
-                raise ValueError(f"damaged forest: {name} has impossible values")
-        return np.ascontiguousarray(values, dtype=dtype)
+        # What a pickle leaves out must follow from the rest.
+        leaf = ~self.is_split()
+        if threshold[leaf].any() or gain[leaf].any() or arrays["term_count"][leaf].any():
+            raise ValueError("damaged forest: a leaf has a threshold, a gain or an atom")
+        summed = core.node_weights(arrays["tree_begin"], arrays["next"], weight[leaf])
+        if not np.array_equal(summed, weight):
+            raise ValueError("damaged forest: the weights of children are not their parent's")
+        return built
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k != "_core"}
+        return pack(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._core = self._build_core()
+        self.__init__(**unpack(state))  # type: ignore[misc]
 
     # -- prediction
 
@@ -361,19 +359,3 @@ def assemble(
         tree_begin=np.asarray(begin, dtype=np.int64),
         **arrays,
     )
-
-
-def _narrow(values: np.ndarray) -> np.ndarray:
-    """Store whole numbers in the narrowest integer type that holds them."""
-    if values.dtype == np.float32 or not values.size:
-        return values
-    whole = values.dtype.kind != "f" or ((np.abs(values) < 128) & (values == np.rint(values))).all()
-    if not whole:
-        return values
-    low, high = int(values.min()), int(values.max())
-    types = (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.int64)
-    for dtype in types:
-        limits = np.iinfo(dtype)
-        if limits.min <= low and high <= limits.max:
-            return values.astype(dtype)
-    return values
