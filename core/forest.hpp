@@ -163,7 +163,7 @@ class Forest {
   }
 
  private:
-  static constexpr std::size_t block_rows = walks_at_once;
+  static constexpr std::size_t block_rows = 256;  // of a table
   static constexpr std::int64_t threshold_limit = std::int64_t{1} << 62;  // sums of two values below 2^61
 
   void check() const {
@@ -347,11 +347,13 @@ class Forest {
     with_cell_type(type, [&](auto cell) {
       using Cell = decltype(cell);
       const RowLayout layout(layout_.shape, bytes ? std::vector<std::uint32_t>{0} : layout_.views);
-      const RowBuffer buffer(std::min(block_rows, rows), layout.cells() * sizeof(Cell) + (bytes ? byte_margin(layout) : 0));
-      std::int32_t leaf[block_rows];
-      const Cell* cells[block_rows];
-      for (std::size_t first = 0; first < rows; first += block_rows) {
-        const std::size_t size = std::min(block_rows, rows - first), trees_at_once = std::min(block_rows / size, trees());
+      const std::size_t row_bytes = layout.cells() * sizeof(Cell) + (bytes ? byte_margin(layout) : 0);
+      const std::size_t block = rows_at_once(row_bytes);
+      const RowBuffer buffer(std::min(block, rows), row_bytes);
+      std::int32_t leaf[walks_at_once];
+      const Cell* cells[walks_at_once];
+      for (std::size_t first = 0; first < rows; first += block) {
+        const std::size_t size = std::min(block, rows - first), trees_at_once = std::clamp<std::size_t>(block / size, 1, trees());
         for (std::size_t i = 0; i < size; ++i) {
           Cell* row = reinterpret_cast<Cell*>(buffer.row(i));
           fill_row<false>(x + (first + i) * layout.features, layout, quantiser, row);
@@ -360,8 +362,7 @@ class Forest {
         for (std::size_t tree = 0; tree < trees(); tree += trees_at_once) {
           const std::size_t end = std::min(tree + trees_at_once, trees());
           for (std::size_t t = tree; t < end; ++t) std::fill_n(leaf + (t - tree) * size, size, root(t));
-          // The whole of the next tree is fetched where most of it will be visited.
-          const Range ahead = size >= block_rows / 2 && end < trees() ? Range{root(end), root(end + 1)} : Range{};
+          const Range ahead = trees_at_once == 1 && end < trees() ? Range{root(end), root(end + 1)} : Range{};
           find_leaves<Cell>(type, cells, (end - tree) * size, extra_bits, ahead, leaf);
           for (std::size_t t = tree; t < end; ++t) use(first, size, t, leaf + (t - tree) * size);
         }
@@ -377,7 +378,7 @@ class Forest {
   template <class Cell>
   void find_leaves(CellType type, const Cell* const* cells, std::size_t size, int extra_bits, Range ahead, std::int32_t* leaf) const {
     const auto run = [&](const auto& steps) {
-      walk(steps, cells, size, leaf, Ahead(steps.nodes + ahead.begin, steps.nodes + ahead.end, size / walks_in_flight + 1));
+      walk(steps, cells, size, leaf, Ahead(steps.nodes + ahead.begin, steps.nodes + ahead.end, size));
     };
 #if MORFOREST_BYTE_PATCHES
     if constexpr (std::is_same_v<Cell, std::uint8_t>) {

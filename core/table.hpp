@@ -69,6 +69,16 @@ class Quantiser {
     return std::llrint(std::min(std::max(static_cast<double>(x) * scale_, -limit_), limit_));
   }
 
+  // The same for values that round to less than 2^31 in size, without a call: in a float64 between 2^52 and 2^53 the last bit
+  // is the unit, and the addition rounds half to even.
+  template <class In>
+  std::int32_t small_integer(In x) const {
+    const double shifted = static_cast<double>(x) * scale_ + 0x1.8p52;
+    std::uint64_t bits;
+    std::memcpy(&bits, &shifted, sizeof bits);
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(bits));
+  }
+
   template <class In>
   double real(In x) const {
     return static_cast<double>(x) * scale_ + 0.0;  // + 0.0 turns -0.0 into 0.0, so that equal rows hash equally
@@ -171,6 +181,8 @@ std::uint64_t fill_row(const In* x, const RowLayout& layout, const Quantiser& qu
     if constexpr (std::is_same_v<In, std::uint8_t> && std::is_integral_v<Cell>)  // a loop that compilers turn into vectors
       if (quantiser.exact())
         for (; j < p; ++j) row[j] = static_cast<Cell>(x[j]);
+    if constexpr (std::is_floating_point_v<In> && std::is_integral_v<Cell> && sizeof(Cell) <= 4)
+      for (; j < p; ++j) row[j] = static_cast<Cell>(quantiser.small_integer(x[j]));
     for (; j < p; ++j) put(j);
   }
   for (; j + 4 <= p; j += 4) {

@@ -17,17 +17,26 @@
 
 namespace morf {
 
-inline constexpr std::size_t walks_at_once = 256;  // with the bytes of an image each, they fill half the second-level cache
+inline constexpr std::size_t walks_at_once = 1024;
 inline constexpr std::size_t walks_in_flight = 8;  // whose cache misses overlap
 inline constexpr int steps_at_once = 4;            // before walks that have ended are set aside
 
-// Memory that will be needed next, fetched a little at a time.
+// How many rows to pass through the trees together: many, so that nodes are used while they are near, but no more than
+// a quarter of a second-level cache holds.
+inline std::size_t rows_at_once(std::size_t row_bytes) {
+  return std::clamp<std::size_t>((std::size_t{1} << 17) / std::max<std::size_t>(row_bytes, 1), 64, walks_at_once);
+}
+
+// The nodes of the next tree, fetched a little at a time while others are walked, if `size` walks will visit most of them.
 class Ahead {
  public:
   Ahead() = default;
-  Ahead(const void* begin, const void* end, std::size_t parts)
-      : at_(static_cast<const char*>(begin)), end_(static_cast<const char*>(end)),
-        share_(static_cast<std::size_t>(end_ - at_) / parts + 64) {}
+  Ahead(const void* begin, const void* end, std::size_t size)
+      : at_(static_cast<const char*>(begin)), end_(static_cast<const char*>(end)) {
+    const auto bytes = static_cast<std::size_t>(end_ - at_);
+    if (bytes / 64 > 8 * size) end_ = at_;
+    share_ = bytes / (size / walks_in_flight + 1) + 64;
+  }
   void fetch() {
     if (at_ == end_) return;
     const char* stop = at_ + std::min(share_, static_cast<std::size_t>(end_ - at_));

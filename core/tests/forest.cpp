@@ -210,7 +210,7 @@ static std::int64_t largest_value(CellType type) {
 
 TEST(prediction_is_a_walk) {
   Random random(1);
-  static constexpr std::size_t row_counts[] = {1, 7, 8, 9, 40, 255, 256, 257, 300};
+  static constexpr std::size_t row_counts[] = {1, 7, 8, 9, 40, 255, 256, 257, 1100};
   int round = 0;
   for (const CellType type : all_types)
     for (const Kind kind : {Kind::axis, Kind::patch, Kind::general})
@@ -417,6 +417,58 @@ TEST(tables_must_fit_the_forest) {
   CHECK_THROWS(std::invalid_argument, real.forest().add_tree(1, integer_table, rows, 3, out));
   CHECK_THROWS(std::invalid_argument, real.forest().add_tree(1, bytes_table, rows, 3, out));
   CHECK_THROWS(std::invalid_argument, integer.forest().add_tree(1, narrow_table, rows, 3, out));
+}
+
+// Three trees: a leaf; a split of two; a split whose left child is split.
+TEST(what_follows_from_depth_first_trees) {
+  using Next = std::vector<std::int32_t>;
+  const std::vector<std::int64_t> begin{0, 1, 4, 9};
+  const std::vector<std::uint8_t> split{0, 1, 0, 0, 1, 1, 1, 0, 0};
+  // Within the last tree node 1 is split first, into 3 and 4, then node 2 would be; 2 is given no room for children.
+  CHECK_THROWS(std::invalid_argument, depth_first_next(begin, split, {2, 0, 2, 1, 2}, 2));
+  const std::vector<std::uint8_t> fits{0, 1, 0, 0, 1, 1, 0, 0, 0};
+  // Payloads count up in the order of growth: in the last tree nodes 3 and 4 come before node 2.
+  CHECK_EQUAL(depth_first_next(begin, fits, {2, 0, 2, 2, 1, 2}, 2), (Next{-3, 1, -1, -4, 1, 3, -6, -2, -5}));
+  CHECK_EQUAL(depth_first_next(begin, fits, std::vector<std::uint32_t>(6, 0), 0), (Next{-1, 1, -2, -3, 1, 3, -6, -4, -5}));
+  const std::vector<std::uint32_t> leaf_weight{9, 4, 5, 1, 2, 6};
+  CHECK_EQUAL(node_weights(begin, {-3, 1, -1, -4, 1, 3, -6, -2, -5}, leaf_weight),
+              (std::vector<std::uint32_t>{9, 9, 4, 5, 9, 8, 1, 2, 6}));
+
+  const auto refuse = [&](const char* what, auto change) {
+    auto b = begin;
+    auto s = fits;
+    std::vector<std::uint32_t> kind{2, 0, 2, 2, 1, 2}, weight = leaf_weight;
+    Next next = depth_first_next(b, s, kind, 2);
+    change(b, s, kind, next, weight);
+    int refused = 0;
+    try {
+      depth_first_next(b, s, kind, 2);
+    } catch (const std::invalid_argument&) {
+      ++refused;
+    }
+    try {
+      node_weights(b, next, weight);
+    } catch (const std::invalid_argument&) {
+      ++refused;
+    }
+    CHECK(refused > 0, what);
+  };
+  refuse("no trees", [](auto& b, auto&...) { b.clear(); });
+  refuse("first offset", [](auto& b, auto&...) { b[0] = 1; });
+  refuse("offset", [](auto& b, auto&...) { b[1] = -1; });
+  refuse("offset", [](auto& b, auto&...) { b[1] = std::int64_t{1} << 40; });
+  refuse("offset", [](auto& b, auto&...) { b[2] = b[1]; });
+  refuse("last offset", [](auto& b, auto&...) { ++b.back(); });
+  refuse("splits", [](auto&, auto& s, auto&...) { s[0] = 1; });
+  refuse("splits", [](auto&, auto& s, auto&...) { s[1] = 0; });
+  refuse("kinds", [](auto&, auto&, auto& kind, auto&...) { kind.pop_back(); });
+  refuse("kinds", [](auto&, auto&, auto& kind, auto&...) { kind.push_back(0); });
+  refuse("kind", [](auto&, auto&, auto& kind, auto&...) { kind[1] = 3; });
+  refuse("child", [](auto&, auto&, auto&, auto& next, auto&) { next[5] = 1; });
+  refuse("child", [](auto&, auto&, auto&, auto& next, auto&) { next[5] = 4; });
+  refuse("weights", [](auto&, auto&, auto&, auto&, auto& weight) { weight.pop_back(); });
+  refuse("weights", [](auto&, auto&, auto&, auto&, auto& weight) { weight.push_back(1); });
+  refuse("sum", [](auto&, auto&, auto&, auto&, auto& weight) { weight[1] = 0xFFFFFFFFu; });
 }
 
 TEST(damage_of_every_kind_is_refused) {

@@ -17,6 +17,7 @@ from morforest._pack import narrow, pack, unpack, widen
 from morforest._validation import MAX_CLASSES
 
 ROWS_PER_JOB = 256  # below this a call is not worth a thread
+PATH_ROWS = 256  # whose decision paths are followed at once
 
 # The core's types. In memory each array is kept in the narrowest type that holds it; see _pack.py
 # for pickles.
@@ -184,20 +185,29 @@ class Forest:
 
     def decision_path(self, X: np.ndarray, n_jobs: int | None = 1) -> sp.csr_matrix:
         """Mark the nodes that each sample passes (n, nodes)."""
-        node = (self.apply(X, n_jobs) + self.tree_begin.astype(np.int64)[:-1]).ravel()
-        row = np.repeat(np.arange(len(X)), self.n_trees)
-        parent = self.parents()
-        rows, nodes = [], []
-        while len(node):
-            rows.append(row)
-            nodes.append(node)
-            inner = parent[node] >= 0
-            row, node = row[inner], parent[node[inner]]
-        row, node = np.concatenate(rows), np.concatenate(nodes)
-        marks = np.ones(len(row), dtype=np.int64)
-        path = sp.csr_matrix((marks, (row, node)), shape=(len(X), len(self.next)))
-        path.sort_indices()
-        return path
+        leaf, begin = self.apply(X, n_jobs), self.tree_begin.astype(np.int64)[:-1]
+        depth, parent = self.depths(), self.parents()
+        row_length = np.zeros(len(X), dtype=np.int64)
+        chunks = [slice(i, i + PATH_ROWS) for i in range(0, len(X), PATH_ROWS)]
+        for rows in chunks:
+            row_length[rows] = (depth[leaf[rows] + begin] + 1).sum(axis=1)
+        row_begin = np.concatenate([[0], np.cumsum(row_length)])
+        small = max(int(row_begin[-1]), len(self.next)) < 2**31
+        index_type = np.int32 if small else np.int64
+        passed = np.empty(row_begin[-1], dtype=index_type)
+        for rows in chunks:
+            # Paths stand behind one another in the order of the trees, each from root to leaf.
+            node = leaf[rows] + begin
+            path_end = np.cumsum(depth[node] + 1, axis=1) + row_begin[:-1][rows, np.newaxis]
+            node, place = node.ravel(), path_end.ravel() - 1
+            while len(node):
+                passed[place] = node
+                node = parent[node]
+                inner = node >= 0
+                node, place = node[inner], place[inner] - 1
+        marks = np.ones(len(passed), dtype=np.int64)
+        shape = (len(X), len(self.next))
+        return sp.csr_matrix((marks, passed, row_begin.astype(index_type)), shape=shape)
 
     def thresholds(self) -> np.ndarray:
         """Return thresholds in the user's units; NaN for leaves."""
