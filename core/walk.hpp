@@ -22,9 +22,9 @@ inline constexpr std::size_t walks_in_flight = 8;  // whose cache misses overlap
 inline constexpr int steps_at_once = 4;            // before walks that have ended are set aside
 
 // How many rows to pass through the trees together: many, so that nodes are used while they are near, but no more than
-// a quarter of a second-level cache holds.
+// a small second-level cache holds.
 inline std::size_t rows_at_once(std::size_t row_bytes) {
-  return std::clamp<std::size_t>((std::size_t{1} << 17) / std::max<std::size_t>(row_bytes, 1), 64, walks_at_once);
+  return std::clamp<std::size_t>((std::size_t{3} << 16) / std::max<std::size_t>(row_bytes, 1), 64, walks_at_once);
 }
 
 // The nodes of the next tree, fetched a little at a time while others are walked, if `size` walks will visit most of them.
@@ -34,7 +34,7 @@ class Ahead {
   Ahead(const void* begin, const void* end, std::size_t size)
       : at_(static_cast<const char*>(begin)), end_(static_cast<const char*>(end)) {
     const auto bytes = static_cast<std::size_t>(end_ - at_);
-    if (bytes / 64 > 8 * size) end_ = at_;
+    if (bytes / 64 > 16 * size) end_ = at_;
     share_ = bytes / (size / walks_in_flight + 1) + 64;
   }
   void fetch() {
