@@ -341,6 +341,20 @@ NB_MODULE(MORFOREST_MODULE, m) {
       "min_weight_fraction_leaf"_a, "min_impurity_decrease"_a, "max_leaf_nodes"_a, "stop"_a,
       "One tree, as a dictionary of flat arrays.");
 
+  m.def(
+      "depth_first_next",
+      [](const Vector<std::int64_t>& tree_begin, const Vector<std::uint8_t>& split, const Vector<std::uint32_t>& leaf_kind,
+         std::size_t class_count) {
+        return to_numpy(depth_first_next(to_vector(tree_begin), to_vector(split), to_vector(leaf_kind), class_count));
+      },
+      "tree_begin"_a, "split"_a, "leaf_kind"_a, "class_count"_a, "The children and payloads of depth-first trees.");
+  m.def(
+      "node_weights",
+      [](const Vector<std::int64_t>& tree_begin, const Vector<std::int32_t>& next, const Vector<std::uint32_t>& leaf_weight) {
+        return to_numpy(node_weights(to_vector(tree_begin), to_vector(next), to_vector(leaf_weight)));
+      },
+      "tree_begin"_a, "next"_a, "leaf_weight"_a, "The weights of all nodes, from those of the leaves.");
+
   nb::class_<Forest>(m, "Forest")
       .def(
           "__init__",
@@ -359,6 +373,7 @@ NB_MODULE(MORFOREST_MODULE, m) {
           "shape"_a, "views"_a, "tree_begin"_a, "next"_a, "threshold"_a, "real_threshold"_a, "term_count"_a, "term_cell"_a,
           "term_weight"_a, "class_count"_a, "distribution_size"_a, "distribution_class"_a, "distribution_weight"_a,
           "leaf_value"_a)
+      .def_prop_ro("takes_bytes", &Forest::takes_bytes, "Whether samples of bytes may be passed as cells of type bytes.")
       .def(
           "predict",
           [](const Forest& self, const Samples& x, const std::string& cell_type, int shift, double limit, int extra_bits,

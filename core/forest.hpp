@@ -6,14 +6,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "dictionary.hpp"
 #include "project.hpp"
 #include "table.hpp"
+#include "walk.hpp"
 
 namespace morf {
 
@@ -34,18 +37,91 @@ struct ForestArrays {
   std::vector<double> leaf_value;
 };
 
+// What follows from the shape of depth-first trees: `next` of each node, from whether it is split, and for each leaf,
+// in the order of the nodes, its class if it is pure, else class_count: other payloads count up, in the order of growth.
+inline std::vector<std::int32_t> depth_first_next(const std::vector<std::int64_t>& tree_begin,
+                                                  const std::vector<std::uint8_t>& split,
+                                                  const std::vector<std::uint32_t>& leaf_kind, std::size_t class_count) {
+  const auto require = [](bool condition) {
+    if (!condition) throw std::invalid_argument("damaged forest: splits do not fit the trees");
+  };
+  std::vector<std::int32_t> next(split.size());
+  require(split.size() < static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()) && !tree_begin.empty() &&
+          tree_begin.front() == 0 && static_cast<std::size_t>(tree_begin.back()) == split.size());
+  std::vector<std::uint32_t> kind(split.size());
+  std::size_t leaves = 0, payload = class_count;
+  for (std::size_t node = 0; node < split.size(); ++node) {
+    if (split[node]) continue;
+    require(leaves < leaf_kind.size() && leaf_kind[leaves] <= class_count);
+    kind[node] = leaf_kind[leaves++];
+  }
+  require(leaves == leaf_kind.size());
+  std::vector<std::int64_t> open;
+  for (std::size_t tree = 0; tree + 1 < tree_begin.size(); ++tree) {
+    const std::int64_t begin = tree_begin[tree], size = tree_begin[tree + 1] - begin;
+    require(size > 0 && begin >= 0 && size <= static_cast<std::int64_t>(split.size()) - begin);
+    std::int64_t made = 1;
+    for (open.assign(1, 0); !open.empty();) {
+      const std::int64_t node = begin + open.back();
+      open.pop_back();
+      if (split[node]) {
+        require(made + 2 <= size);
+        next[node] = static_cast<std::int32_t>(made);
+        open.push_back(made + 1);
+        open.push_back(made);
+        made += 2;
+      } else {
+        const std::size_t points_to = kind[node] < class_count ? kind[node] : payload++;
+        next[node] = static_cast<std::int32_t>(-1 - static_cast<std::int64_t>(points_to));
+      }
+    }
+    require(made == size);
+  }
+  return next;
+}
+
+// The weight of each node, from those of the leaves in the order of the nodes.
+inline std::vector<std::uint32_t> node_weights(const std::vector<std::int64_t>& tree_begin, const std::vector<std::int32_t>& next,
+                                               const std::vector<std::uint32_t>& leaf_weight) {
+  const auto require = [](bool condition) {
+    if (!condition) throw std::invalid_argument("damaged forest: weights do not fit the nodes");
+  };
+  require(!tree_begin.empty() && tree_begin.front() == 0 && static_cast<std::size_t>(tree_begin.back()) == next.size());
+  std::vector<std::uint32_t> weight(next.size());
+  std::size_t leaf = leaf_weight.size();
+  for (std::size_t tree = tree_begin.size() - 1; tree-- > 0;) {
+    const std::int64_t begin = tree_begin[tree], end = tree_begin[tree + 1];
+    require(begin >= 0 && begin < end && static_cast<std::size_t>(end) <= next.size());
+    for (std::int64_t node = end; node-- > begin;) {  // children come after their parent
+      if (next[node] < 0) {
+        require(leaf > 0);
+        weight[node] = leaf_weight[--leaf];
+      } else {
+        require(next[node] > node - begin && std::int64_t{next[node]} + 1 < end - begin);
+        const std::uint64_t sum = std::uint64_t{weight[begin + next[node]]} + weight[begin + next[node] + 1];
+        require(sum <= std::numeric_limits<std::uint32_t>::max());
+        weight[node] = static_cast<std::uint32_t>(sum);
+      }
+    }
+  }
+  require(leaf == 0);
+  return weight;
+}
+
 class Forest {
  public:
   Forest(RowLayout layout, ForestArrays arrays)
       : layout_(std::move(layout)), real_(!arrays.real_threshold.empty()), arrays_(std::move(arrays)) {
     check();
     index_terms_and_distributions();
-    if (!real_) compile_slots();
+    if (!real_) compile_bytes();
   }
 
   std::size_t trees() const { return arrays_.tree_begin.size() - 1; }
   std::size_t outputs() const { return std::max<std::size_t>(arrays_.class_count, 1); }
   std::int64_t features() const { return layout_.features; }
+  // Whether all atoms are narrow patches, so that samples of bytes may be passed as CellType::bytes.
+  bool takes_bytes() const { return !byte_nodes_.empty(); }
 
   // Adds the trees' posteriors (regression: values) for `rows` samples to out[rows][outputs()], in tree order, and divides
   // by their number. `extra_bits`: the samples are quantised that much finer than the thresholds.
@@ -74,34 +150,21 @@ class Forest {
   void add_tree(std::size_t tree, const Table& table, const std::uint32_t* rows, std::size_t row_count, double* out) const {
     if (real_ != (table.type() == CellType::f64) || !table.suits(layout_))
       throw std::invalid_argument("the table does not fit the forest");
-    if (table.type() == CellType::bytes) {
-      add_tree_to_bytes(tree, table, rows, row_count, out);
-      return;
-    }
+    if (table.type() == CellType::bytes && !takes_bytes()) return add_tree_to_bytes(tree, table, rows, row_count, out);
     with_cell_type(table.type(), [&](auto cell) {
       using Cell = decltype(cell);
       const Cell* cells[block_rows];
       for (std::size_t first = 0; first < row_count; first += block_rows) {
         const std::size_t size = std::min(block_rows, row_count - first);
         for (std::size_t i = 0; i < size; ++i) cells[i] = reinterpret_cast<const Cell*>(table.buffer().row(rows[first + i]));
-        add_block(tree, cells, rows + first, size, out);
+        add_block(tree, table.type(), cells, rows + first, size, out);
       }
     });
   }
 
  private:
-  static constexpr std::size_t block_rows = 256;  // their cells stay in the second-level cache while all trees pass
+  static constexpr std::size_t block_rows = 256;  // of a table
   static constexpr std::int64_t threshold_limit = std::int64_t{1} << 62;  // sums of two values below 2^61
-  static constexpr std::size_t in_flight = 8;     // walks whose cache misses overlap
-
-  // A split whose atom fits Slots, in 16 or 24 bytes. Leaves point to themselves and send everything left, so that walks
-  // need no branch.
-  template <class Index>
-  struct SlotNode {
-    std::int32_t threshold;
-    std::int32_t next;
-    Index plus0, minus0, minus1, plus1;
-  };
 
   void check() const {
     const auto require = [](bool condition, const char* message) {
@@ -166,32 +229,75 @@ class Forest {
                       static_cast<std::int32_t>(arrays_.tree_begin[tree]));
   }
 
-  void compile_slots() {
-    const auto zero = static_cast<std::uint32_t>(layout_.cells() - 1);
-    std::vector<SlotNode<std::uint32_t>> nodes(arrays_.next.size());
-    for (std::size_t node = 0; node < nodes.size(); ++node) {
-      Slots s;
-      if (!to_slots(arrays_.term_cell.data() + term_begin_[node], arrays_.term_weight.data() + term_begin_[node],
-                    arrays_.term_count[node], zero, s))
-        return;
-      const std::int64_t half = arrays_.threshold[node] >> 1;  // v <= floor(t / 2) is 2 v <= t
-      if (half != static_cast<std::int32_t>(half)) return;
-      const bool leaf = arrays_.next[node] < 0;
-      nodes[node] = {leaf ? std::numeric_limits<std::int32_t>::max() : static_cast<std::int32_t>(half),
-                     leaf ? static_cast<std::int32_t>(node) : root_of_[node] + arrays_.next[node],
-                     s.plus[0], s.minus[0], s.minus[1], s.plus[1]};
-    }
-    if (zero > std::numeric_limits<std::uint16_t>::max()) {
-      wide_slots_ = std::move(nodes);
-      return;
-    }
-    narrow_slots_.reserve(nodes.size());
-    for (const auto& n : nodes)
-      narrow_slots_.push_back({n.threshold, n.next, static_cast<std::uint16_t>(n.plus0), static_cast<std::uint16_t>(n.minus0),
-                               static_cast<std::uint16_t>(n.minus1), static_cast<std::uint16_t>(n.plus1)});
+  TermLists terms() const { return {arrays_.term_cell.data(), arrays_.term_weight.data(), term_begin_.data()}; }
+
+  // Calls `put(node, atom's cells, weights, number)` for each split until it returns false.
+  template <class Put>
+  bool each_split(Put put) const {
+    for (std::size_t node = 0; node < arrays_.next.size(); ++node)
+      if (arrays_.next[node] >= 0 && !put(node, arrays_.term_cell.data() + term_begin_[node],
+                                          arrays_.term_weight.data() + term_begin_[node], arrays_.term_count[node]))
+        return false;
+    return true;
   }
 
-  // Tables of bytes have no prefix sums; make them a block at a time. Their patches sum to less than 2^16.
+  void compile_bytes() {
+    const PatchReader reader(layout_);
+    if (!reader.suits() || arrays_.next.size() > ByteNode::most_nodes) return;
+    byte_nodes_.reserve(arrays_.next.size());
+    for (std::size_t node = 0; node < arrays_.next.size(); ++node) byte_nodes_.push_back(ByteNode::leaf(node));
+    const bool all = each_split([&](std::size_t node, const std::uint32_t* cell, const double* weight, std::size_t count) {
+      ByteNode& n = byte_nodes_[node];
+      if (!reader.read(cell, weight, count, arrays_.threshold[node], n)) return false;
+      tall_ |= n.link >= 2 * byte_patch_width;
+      n.link |= static_cast<std::uint32_t>(root_of_[node] + arrays_.next[node]) << ByteNode::size_bits;
+      return true;
+    });
+    if (!all) byte_nodes_ = {};
+  }
+
+  // Nodes for tables with prefix sums, made when the first batch needs them.
+  void compile_slots() const {
+    const auto zero = static_cast<std::uint32_t>(layout_.cells() - 1);
+    bool single = true;
+    const bool all = each_split([&](std::size_t node, const std::uint32_t*, const double* weight, std::size_t count) {
+      single &= count == 1 && weight[0] == 1.0;
+      return half_threshold(node) == static_cast<std::int32_t>(half_threshold(node));
+    });
+    if (!all) return;
+    if (single) compile_single();
+    else if (zero <= std::numeric_limits<std::uint16_t>::max()) compile_into(narrow_slots_, zero);
+    else compile_into(wide_slots_, zero);
+  }
+
+  std::int64_t half_threshold(std::size_t node) const { return arrays_.threshold[node] >> 1; }  // v <= floor(t / 2) is 2 v <= t
+
+  static constexpr std::int32_t above_all = std::numeric_limits<std::int32_t>::max();
+
+  void compile_single() const {
+    for (std::size_t node = 0; node < arrays_.next.size(); ++node) single_.push_back({above_all, static_cast<std::int32_t>(node), 0});
+    each_split([&](std::size_t node, const std::uint32_t* cell, const double*, std::size_t) {
+      single_[node] = {static_cast<std::int32_t>(half_threshold(node)), root_of_[node] + arrays_.next[node], *cell};
+      return true;
+    });
+  }
+
+  template <class Index>
+  void compile_into(std::vector<SlotNode<Index>>& nodes, std::uint32_t zero) const {
+    const auto none = static_cast<Index>(zero);
+    for (std::size_t node = 0; node < arrays_.next.size(); ++node)
+      nodes.push_back({above_all, static_cast<std::int32_t>(node), Index{0}, none, none, none});
+    each_split([&](std::size_t node, const std::uint32_t* cell, const double* weight, std::size_t count) {
+      Slots s;
+      if (!to_slots(cell, weight, count, zero, s)) s = {{zero, zero}, {zero, zero}};
+      nodes[node] = {static_cast<std::int32_t>(half_threshold(node)), root_of_[node] + arrays_.next[node],
+                     static_cast<Index>(s.plus[0]), static_cast<Index>(s.minus[0]), static_cast<Index>(s.minus[1]),
+                     static_cast<Index>(s.plus[1])};
+      return true;
+    });
+  }
+
+  // Bytes of images too large for nodes of bytes: prefix sums are made a block at a time. Narrow patches sum to less than 2^16.
   void add_tree_to_bytes(std::size_t tree, const Table& table, const std::uint32_t* rows, std::size_t row_count,
                          double* out) const {
     const RowBuffer buffer(block_rows, layout_.cells() * sizeof(std::uint16_t));
@@ -200,17 +306,19 @@ class Forest {
       const std::size_t size = std::min(block_rows, row_count - first);
       for (std::size_t i = 0; i < size; ++i) {
         auto* row = reinterpret_cast<std::uint16_t*>(buffer.row(i));
-        fill_row(reinterpret_cast<const std::uint8_t*>(table.buffer().row(rows[first + i])), layout_, Quantiser(0, 255.0), row);
+        fill_row<false>(reinterpret_cast<const std::uint8_t*>(table.buffer().row(rows[first + i])), layout_, Quantiser(0, 255.0), row);
         cells[i] = row;
       }
-      add_block(tree, cells, rows + first, size, out);
+      add_block(tree, CellType::u16, cells, rows + first, size, out);
     }
   }
 
   template <class Cell>
-  void add_block(std::size_t tree, const Cell* const* cells, const std::uint32_t* rows, std::size_t size, double* out) const {
+  void add_block(std::size_t tree, CellType type, const Cell* const* cells, const std::uint32_t* rows, std::size_t size,
+                 double* out) const {
     std::int32_t leaf[block_rows];
-    find_leaves<Cell>(cells, size, tree, 0, leaf);
+    std::fill_n(leaf, size, root(tree));
+    find_leaves<Cell>(type, cells, size, 0, {}, leaf);
     for (std::size_t i = 0; i < size; ++i) add_leaf(leaf[i], out + rows[i] * outputs());
   }
 
@@ -228,84 +336,76 @@ class Forest {
     }
   }
 
+  std::int32_t root(std::size_t tree) const { return static_cast<std::int32_t>(arrays_.tree_begin[tree]); }
+
+  // Passes blocks of rows through all trees, and calls use(first row, rows, tree, leaves) in the order of the trees. Of
+  // small blocks several trees are walked at once.
   template <class In, class Use>
   void each_block(const In* x, std::size_t rows, CellType type, const Quantiser& quantiser, int extra_bits, Use use) const {
-    if (real_ != (type == CellType::f64) || type == CellType::bytes) throw std::invalid_argument("cell type does not fit the forest");
+    const bool bytes = type == CellType::bytes;
+    if (real_ != (type == CellType::f64) || (bytes && !takes_bytes())) throw std::invalid_argument("cell type does not fit the forest");
     with_cell_type(type, [&](auto cell) {
       using Cell = decltype(cell);
-      const RowBuffer buffer(std::min(block_rows, rows), layout_.cells() * sizeof(Cell));
-      std::int32_t leaf[block_rows];
-      const Cell* cells[block_rows];
-      for (std::size_t first = 0; first < rows; first += block_rows) {
-        const std::size_t size = std::min(block_rows, rows - first);
+      const RowLayout layout(layout_.shape, bytes ? std::vector<std::uint32_t>{0} : layout_.views);
+      const std::size_t row_bytes = layout.cells() * sizeof(Cell) + (bytes ? byte_margin(layout) : 0);
+      const std::size_t block = rows_at_once(row_bytes);
+      const RowBuffer buffer(std::min(block, rows), row_bytes);
+      std::int32_t leaf[walks_at_once];
+      const Cell* cells[walks_at_once];
+      for (std::size_t first = 0; first < rows; first += block) {
+        const std::size_t size = std::min(block, rows - first), trees_at_once = std::clamp<std::size_t>(block / size, 1, trees());
         for (std::size_t i = 0; i < size; ++i) {
           Cell* row = reinterpret_cast<Cell*>(buffer.row(i));
-          fill_row(x + (first + i) * layout_.features, layout_, quantiser, row);
-          cells[i] = row;
+          fill_row<false>(x + (first + i) * layout.features, layout, quantiser, row);
+          for (std::size_t t = 0; t < trees_at_once; ++t) cells[t * size + i] = row;
         }
-        for (std::size_t tree = 0; tree < trees(); ++tree) {
-          find_leaves<Cell>(cells, size, tree, extra_bits, leaf);
-          use(first, size, tree, leaf);
+        for (std::size_t tree = 0; tree < trees(); tree += trees_at_once) {
+          const std::size_t end = std::min(tree + trees_at_once, trees());
+          for (std::size_t t = tree; t < end; ++t) std::fill_n(leaf + (t - tree) * size, size, root(t));
+          const Range ahead = trees_at_once == 1 && end < trees() ? Range{root(end), root(end + 1)} : Range{};
+          find_leaves<Cell>(type, cells, (end - tree) * size, extra_bits, ahead, leaf);
+          for (std::size_t t = tree; t < end; ++t) use(first, size, t, leaf + (t - tree) * size);
         }
       }
     });
   }
 
-  // leaf[i] becomes the index within the forest of the leaf that row i falls into.
+  struct Range {
+    std::int32_t begin = 0, end = 0;
+  };
+
+  // leaf[i] is the index within the forest of a root; it becomes that of the leaf that row i falls into.
   template <class Cell>
-  void find_leaves(const Cell* const* cells, std::size_t size, std::size_t tree, int extra_bits, std::int32_t* leaf) const {
-    const auto root = static_cast<std::int32_t>(arrays_.tree_begin[tree]);
-    if constexpr (sizeof(Cell) <= 4) {
-      if (extra_bits == 0 && !narrow_slots_.empty()) return walk_slots(narrow_slots_.data(), cells, size, root, leaf);
-      if (extra_bits == 0 && !wide_slots_.empty()) return walk_slots(wide_slots_.data(), cells, size, root, leaf);
-    }
-    for (std::size_t i = 0; i < size; ++i) {
-      std::int32_t node = root;
-      while (arrays_.next[node] >= 0) {
-        const ValueOf<Cell> value = Projector<Cell>::sum_terms(cells[i], arrays_.term_cell.data(), arrays_.term_weight.data(),
-                                                               term_begin_[node], term_begin_[node + 1]);
-        bool right;
-        if constexpr (std::is_floating_point_v<Cell>) right = value > arrays_.real_threshold[node];
-        else right = static_cast<std::int64_t>(value) > scaled_half(arrays_.threshold[node], extra_bits);
-        node = root + arrays_.next[node] + right;
+  void find_leaves(CellType type, const Cell* const* cells, std::size_t size, int extra_bits, Range ahead, std::int32_t* leaf) const {
+    const auto run = [&](const auto& steps) {
+      walk(steps, cells, size, leaf, Ahead(steps.nodes + ahead.begin, steps.nodes + ahead.end, size));
+    };
+#if MORFOREST_BYTE_PATCHES
+    if constexpr (std::is_same_v<Cell, std::uint8_t>) {
+      if (type == CellType::bytes) {
+        const std::size_t width = static_cast<std::size_t>(layout_.shape.back());
+        return tall_ ? run(ByteSteps<2>{byte_nodes_.data(), width}) : run(ByteSteps<1>{byte_nodes_.data(), width});
       }
-      leaf[i] = node;
     }
+#endif
+    if constexpr (sizeof(Cell) <= 4) {
+      if (extra_bits == 0) {
+        std::call_once(slots_compiled_, [this] { compile_slots(); });
+        if (!single_.empty()) return run(SingleSteps<Cell>{single_.data()});
+        if (!narrow_slots_.empty()) return run(SlotSteps<std::uint16_t, Cell>{narrow_slots_.data(), terms()});
+        if (!wide_slots_.empty()) return run(SlotSteps<std::uint32_t, Cell>{wide_slots_.data(), terms()});
+      }
+    }
+    const auto half = [&](std::int32_t node) {
+      if constexpr (std::is_floating_point_v<Cell>) return arrays_.real_threshold[node];
+      else return scaled_half(arrays_.threshold[node], extra_bits);
+    };
+    walk(PlainSteps<Cell, decltype(half)>{arrays_.next.data(), root_of_.data(), terms(), half}, cells, size, leaf, Ahead());
   }
 
   // floor(t * 2^extra_bits / 2); callers choose extra_bits so that it fits.
   static std::int64_t scaled_half(std::int64_t t, int extra_bits) {
     return extra_bits == 0 ? t >> 1 : static_cast<std::int64_t>(static_cast<std::uint64_t>(t) << (extra_bits - 1));
-  }
-
-  template <class Node, class Cell>
-  static void walk_slots(const Node* nodes, const Cell* const* cells, std::size_t size, std::int32_t root, std::int32_t* leaf) {
-    const auto step = [nodes](const Cell* row, std::int32_t at) {
-      using Sum = SumOf<Cell>;
-      const Node& n = nodes[at];
-      const auto value = value_of_sum<Cell>(static_cast<Sum>(row[n.plus0]) - static_cast<Sum>(row[n.minus0]) -
-                                            static_cast<Sum>(row[n.minus1]) + static_cast<Sum>(row[n.plus1]));
-      return n.next + static_cast<std::int32_t>(value > n.threshold);
-    };
-    std::size_t i = 0;
-    for (; i + in_flight <= size; i += in_flight) {
-      std::int32_t at[in_flight];
-      std::fill(at, at + in_flight, root);
-      for (std::int32_t moved = 1; moved != 0;) {
-        moved = 0;
-        for (std::size_t b = 0; b < in_flight; ++b) {
-          const std::int32_t to = step(cells[i + b], at[b]);
-          moved |= to ^ at[b];
-          at[b] = to;
-        }
-      }
-      std::copy(at, at + in_flight, leaf + i);
-    }
-    for (; i < size; ++i) {
-      std::int32_t at = root;
-      for (std::int32_t to = step(cells[i], at); to != at; to = step(cells[i], at)) at = to;
-      leaf[i] = at;
-    }
   }
 
   RowLayout layout_;
@@ -314,8 +414,12 @@ class Forest {
   std::vector<std::size_t> term_begin_, distribution_begin_;
   std::vector<double> distribution_scale_;
   std::vector<std::int32_t> root_of_;
-  std::vector<SlotNode<std::uint16_t>> narrow_slots_;
-  std::vector<SlotNode<std::uint32_t>> wide_slots_;
+  std::vector<ByteNode> byte_nodes_;
+  bool tall_ = false;  // patches of bytes of more than two rows
+  mutable std::once_flag slots_compiled_;
+  mutable std::vector<SingleNode> single_;
+  mutable std::vector<SlotNode<std::uint16_t>> narrow_slots_;
+  mutable std::vector<SlotNode<std::uint32_t>> wide_slots_;
 };
 
 }  // namespace morf

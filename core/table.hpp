@@ -57,6 +57,9 @@ class Quantiser {
   // Integers are clamped to +-limit, so that no atom's sum can overflow int64.
   Quantiser(int shift, double limit) : shift_(shift), scale_(std::ldexp(1.0, shift)), limit_(limit) {}
 
+  // Whether small integers are cells as they are.
+  bool exact() const { return shift_ == 0; }
+
   template <class In>
   std::int64_t integer(In x) const {
     if constexpr (std::is_integral_v<In>) {
@@ -67,6 +70,16 @@ class Quantiser {
       }
     }
     return std::llrint(std::min(std::max(static_cast<double>(x) * scale_, -limit_), limit_));
+  }
+
+  // The same for values that round to less than 2^31 in size, without a call: in a float64 between 2^52 and 2^53 the last bit
+  // is the unit, and the addition rounds half to even.
+  template <class In>
+  std::int32_t small_integer(In x) const {
+    const double shifted = static_cast<double>(x) * scale_ + 0x1.8p52;
+    std::uint64_t bits;
+    std::memcpy(&bits, &shifted, sizeof bits);
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(bits));
   }
 
   template <class In>
@@ -145,8 +158,11 @@ void accumulate_along(Cell* view, std::int64_t features, std::int64_t length, st
       view[i] = static_cast<Cell>(static_cast<Wrapping>(static_cast<Wrapping>(view[i]) + static_cast<Wrapping>(view[i - stride])));
 }
 
+// Tables of bytes are read eight at a time, in up to three rows below a patch's first; what is not needed is masked.
+inline std::size_t byte_margin(const RowLayout& layout) { return 8 + 3 * static_cast<std::size_t>(layout.shape.back()); }
+
 // Writes the cells of one sample. Returns a hash of its values that does not depend on their input type.
-template <class In, class Cell>
+template <bool hashed = true, class In, class Cell>
 std::uint64_t fill_row(const In* x, const RowLayout& layout, const Quantiser& quantiser, Cell* row) {
   const std::int64_t p = layout.features;
   const auto put = [&](std::int64_t j) {  // writes a cell and returns what to hash
@@ -164,6 +180,14 @@ std::uint64_t fill_row(const In* x, const RowLayout& layout, const Quantiser& qu
   const auto step = [](std::uint64_t h, std::uint64_t bits) { return (h ^ (h >> 29) ^ bits) * 0xBF58476D1CE4E5B9ULL; };
   std::uint64_t h0 = 1, h1 = 2, h2 = 3, h3 = 4;  // four independent chains hide the multiplier's latency
   std::int64_t j = 0;
+  if constexpr (!hashed) {
+    if constexpr (std::is_same_v<In, std::uint8_t> && std::is_integral_v<Cell>)  // a loop that compilers turn into vectors
+      if (quantiser.exact())
+        for (; j < p; ++j) row[j] = static_cast<Cell>(x[j]);
+    if constexpr (std::is_floating_point_v<In> && std::is_integral_v<Cell> && sizeof(Cell) <= 4)
+      for (; j < p; ++j) row[j] = static_cast<Cell>(quantiser.small_integer(x[j]));
+    for (; j < p; ++j) put(j);
+  }
   for (; j + 4 <= p; j += 4) {
     h0 = step(h0, put(j));
     h1 = step(h1, put(j + 1));
@@ -230,8 +254,7 @@ class Table {
  private:
   std::size_t row_bytes() const {
     const std::size_t cells = layout_.cells() * with_cell_type(type_, [](auto cell) { return sizeof(cell); });
-    // Sums of bytes read eight at a time, in up to three rows below a patch's first, and mask what they do not need.
-    return type_ == CellType::bytes ? cells + 8 + 3 * static_cast<std::size_t>(layout_.shape.back()) : cells;
+    return type_ == CellType::bytes ? cells + byte_margin(layout_) : cells;
   }
 
   CellType type_;

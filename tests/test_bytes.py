@@ -52,6 +52,24 @@ def test_bytes_and_prefix_sums_grow_the_same_forest(case, monkeypatch):
     np.testing.assert_array_equal(fast.oob_decision_function_, plain.oob_decision_function_)
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_bytes_and_prefix_sums_predict_the_same(case):
+    shape, dictionary = CASES[case]
+    random = np.random.default_rng(1)
+    X = random.integers(0, 256, size=(700, *shape)).astype(np.uint8)
+    y = random.integers(0, 4, size=700)
+    model = MorfClassifier(dictionary, n_estimators=8, random_state=3, min_samples_leaf=2)
+    model.fit(X[:200], y[:200])
+    rows = model.predict_proba(X)
+    leaves = model.apply(X)
+    larger = np.concatenate([X.astype(np.int64), np.full((1, *shape), 300)])
+    for other in (X.astype(np.int64), X.astype(np.float32), larger):
+        np.testing.assert_array_equal(model.predict_proba(other)[:700], rows)
+        np.testing.assert_array_equal(model.apply(other)[:700], leaves)
+    for size in (1, 3, 100, 600):
+        np.testing.assert_array_equal(model.predict_proba(X[:size]), rows[:size])
+
+
 @pytest.mark.parametrize(
     ("shape", "dictionary"),
     [

@@ -1,6 +1,7 @@
 """Interrupts, memory, progress, and damaged files."""
 
 import copy
+import dataclasses
 import os
 import pickle
 import signal
@@ -290,11 +291,20 @@ def forest(request):
     return forest_of(request.param)._forest
 
 
+def contents(forest):
+    """Copy the fields of a forest."""
+    return {f.name: copy.deepcopy(getattr(forest, f.name)) for f in dataclasses.fields(forest)}
+
+
 def damaged(forest, **changes):
-    """Load a forest from a state with some parts replaced."""
-    state = {**forest.__getstate__(), **changes}
+    """Make a forest with some fields replaced."""
+    return type(forest)(**{**contents(forest), **changes})
+
+
+def load(forest, **changes):
+    """Load a forest from a pickled state with some parts replaced."""
     loaded = object.__new__(type(forest))
-    loaded.__setstate__(copy.deepcopy(state))
+    loaded.__setstate__({**copy.deepcopy(forest.__getstate__()), **changes})
     return loaded
 
 
@@ -310,9 +320,11 @@ def first(mask):
 
 
 def test_an_undamaged_state_loads(forest):
-    same = damaged(forest)
     X = data()[0].reshape(-1, 20)
-    np.testing.assert_array_equal(same.predict(X), forest.predict(X))
+    for same in (damaged(forest), load(forest)):
+        np.testing.assert_array_equal(same.predict(X), forest.predict(X))
+        for name, value in contents(same).items():
+            np.testing.assert_array_equal(value, getattr(forest, name))
 
 
 ARRAYS = [*CORE_TYPES, "threshold", "weight", "gain"]
@@ -444,6 +456,55 @@ def test_fewer_classes_than_leaves_hold_are_refused():
         damaged(forest, class_count=1)
 
 
+def test_leaves_have_nothing_but_their_payload(forest):
+    leaf = first(~forest.is_split())
+    for name in ("threshold", "gain"):
+        with pytest.raises(ValueError, match="damaged forest: a leaf"):
+            damaged(forest, **{name: put(getattr(forest, name), leaf, 1)})
+
+
+def test_weights_that_do_not_add_up_are_refused(forest):
+    for node in (0, first(~forest.is_split())):
+        with pytest.raises(ValueError, match="damaged forest: the weights"):
+            damaged(forest, weight=put(forest.weight, node, int(forest.weight[node]) + 1))
+
+
+@pytest.mark.parametrize("found", [0, 2, None, "1"])
+def test_other_formats_are_refused(forest, found):
+    with pytest.raises(ValueError, match=r"saved in format .* reads format 1: load it with"):
+        load(forest, format=found)
+
+
+def test_states_with_missing_parts_are_refused(forest):
+    for name, value in forest.__getstate__().items():
+        state = {k: v for k, v in forest.__getstate__().items() if k != name}
+        with pytest.raises(ValueError, match=r"damaged forest|saved in format"):
+            object.__new__(type(forest)).__setstate__(state)
+        if isinstance(value, np.ndarray) and value.size and name not in ("views", "leaf_value"):
+            for other in (value[:-1], np.concatenate([value, value[-1:]]), value.astype(object)):
+                with pytest.raises(ValueError, match="damaged forest"):
+                    load(forest, **{name: other})
+
+
+def test_patches_beyond_the_sample_are_refused():
+    X, y = data()
+    forest = MorfClassifier(Patch(max_size=2), n_estimators=2, random_state=0).fit(X, y)._forest
+    state = forest.__getstate__()
+    for name, value in [
+        ("patch_last", -1),
+        ("patch_last", 20),
+        ("patch_last", 2**40),
+        ("patch_size", -1),
+        ("patch_size", 200),
+        ("patch_size", 2**62),
+    ]:
+        with pytest.raises(ValueError, match="damaged forest"):
+            load(forest, **{name: put(state[name], 0, value)})
+    for widest in (0, -1, 10**30, "2"):
+        with pytest.raises(ValueError, match="damaged forest"):
+            load(forest, widest_patch=widest)
+
+
 def test_cut_pickles_are_refused():
     whole = pickle.dumps(forest_of("classes"))
     for size in range(0, len(whole) - 1, max(1, len(whole) // 40)):
@@ -457,7 +518,7 @@ def test_random_damage_never_crashes():
         import copy, sys
         import numpy as np
         sys.path.insert(0, sys.argv[1])
-        from test_robustness import ARRAYS, data, forest_of
+        from test_robustness import contents, data, forest_of
 
         rng = np.random.default_rng(0)
         X = data()[0].reshape(-1, 20)
@@ -465,10 +526,12 @@ def test_random_damage_never_crashes():
         values = [-1, 0, 1, 2, 5, *(2**k + d for k in (7, 15, 31, 32, 40) for d in (-1, 0))]
         for kind in ("classes", "numbers", "reals"):
             forest = forest_of(kind)._forest
-            for _ in range(700):
-                state = copy.deepcopy(forest.__getstate__())
+            for round in range(1400):
+                pickled = round % 2
+                state = copy.deepcopy(forest.__getstate__()) if pickled else contents(forest)
+                names = [name for name, value in state.items() if isinstance(value, np.ndarray)]
                 for _ in range(rng.integers(1, 4)):
-                    name = ARRAYS[rng.integers(len(ARRAYS))]
+                    name = names[rng.integers(len(names))]
                     array = state[name]
                     if not array.size:
                         continue
@@ -482,7 +545,7 @@ def test_random_damage_never_crashes():
                         state[name][place] = values[rng.integers(len(values))]
                 loaded = object.__new__(type(forest))
                 try:
-                    loaded.__setstate__(state)
+                    loaded.__setstate__(state) if pickled else loaded.__init__(**state)
                 except ValueError:
                     refused += 1
                     continue
@@ -491,4 +554,4 @@ def test_random_damage_never_crashes():
         print(refused)
     """
     child = run(script, os.path.dirname(__file__))
-    assert int(child.stdout) > 1000
+    assert int(child.stdout) > 2000

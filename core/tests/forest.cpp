@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 
+#include "bytes.hpp"
 #include "check.hpp"
 #include "data.hpp"
 
@@ -168,7 +169,7 @@ static void check_prediction(const Model& m, CellType type, int extra_bits, cons
   }
 }
 
-// Slots hold all atoms of the first two kinds; the third needs the general walk.
+// Axes have nodes of their own, slots hold most patches, and the third kind mixes slots with atoms that do not fit them.
 enum class Kind { axis, patch, general };
 
 static Dictionary make_dictionary(Random& random, Kind kind, CellType type, const std::vector<std::int64_t>& shape) {
@@ -209,7 +210,7 @@ static std::int64_t largest_value(CellType type) {
 
 TEST(prediction_is_a_walk) {
   Random random(1);
-  static constexpr std::size_t row_counts[] = {1, 7, 8, 9, 40, 255, 256, 257, 300};
+  static constexpr std::size_t row_counts[] = {1, 7, 8, 9, 40, 255, 256, 257, 1100};
   int round = 0;
   for (const CellType type : all_types)
     for (const Kind kind : {Kind::axis, Kind::patch, Kind::general})
@@ -323,27 +324,77 @@ TEST(cell_types_must_fit_the_forest) {
   CHECK_THROWS(std::invalid_argument, real.forest().predict(real.x.data(), 10, CellType::i64, quantiser, 0, out));
 }
 
-// A table of bytes and one of prefix sums come to the same leaves.
-TEST(tables_of_bytes) {
+// Bytes and prefix sums come to the same leaves, in samples and in tables. The last shape has more bytes than nodes of bytes
+// reach; tables of such are read all the same.
+TEST(bytes_and_prefix_sums) {
   Random random(9);
+  struct Case {
+    std::vector<std::int64_t> shape, low, high;
+  };
+  int round = 0;
+  for (const Case& c : {Case{{6, 7}, {1, 1}, {3, 4}}, Case{{6, 9}, {1, 2}, {2, 8}}, Case{{9, 12}, {1, 1}, {4, 8}},
+                        Case{{30}, {1}, {8}}, Case{{3, 5, 6}, {1, 1, 1}, {1, 4, 4}}, Case{{4, 9}, {1, 2}, {1, 5}},
+                        Case{{2, 33000}, {1, 1}, {2, 3}}})
+    for (const Boundary boundary : {Boundary::zero, Boundary::inside}) {
+      Dictionary dictionary(c.shape, false);
+      dictionary.add_patch(c.low, c.high, std::vector<Boundary>(c.shape.size(), boundary), std::vector<bool>(c.shape.size(), true));
+      CHECK(suits_byte_patches(dictionary) == (MORFOREST_BYTE_PATCHES != 0));
+      const std::size_t sizes[] = {300, 1, 50, 129, 256, 3};
+      const Model m = make_model(random, dictionary, CellType::u16, 255, sizes[round % 6], 4, round % 3 == 0);
+      ++round;
+      const Forest forest = m.forest();
+      const Quantiser quantiser(0, 255.0);
+      CHECK_EQUAL(forest.takes_bytes(), MORFOREST_BYTE_PATCHES && m.p < 65536, "round", round);
+      std::vector<std::int32_t> leaf(m.rows * forest.trees(), -1), plain_leaf(leaf);
+      std::vector<double> out(m.rows * forest.outputs(), 0.0), plain_out(out);
+      forest.apply(m.x.data(), m.rows, CellType::u16, quantiser, 0, plain_leaf.data());
+      forest.predict(m.x.data(), m.rows, CellType::u16, quantiser, 0, plain_out.data());
+      if (forest.takes_bytes()) {
+        const std::vector<std::uint8_t> x(m.x.begin(), m.x.end());
+        forest.apply(x.data(), m.rows, CellType::bytes, quantiser, 0, leaf.data());
+        CHECK_EQUAL(leaf, plain_leaf);
+        forest.predict(m.x.data(), m.rows, CellType::bytes, quantiser, 0, out.data());
+        CHECK_EQUAL(out, plain_out);
+      } else {
+        CHECK_THROWS(std::invalid_argument, forest.predict(m.x.data(), m.rows, CellType::bytes, quantiser, 0, out.data()));
+      }
+      if (!suits_byte_patches(dictionary)) continue;
+      const Table bytes(m.x.data(), m.rows, dictionary, CellType::bytes, quantiser);
+      const Table plain(m.x.data(), m.rows, dictionary, CellType::u16, quantiser);
+      std::vector<double> of_bytes(out.size(), 0.0), of_plain(of_bytes);
+      std::vector<std::uint32_t> rows;
+      for (std::uint32_t i = 0; i < m.rows; ++i)
+        if (m.rows < 20 || i % 20) rows.push_back(static_cast<std::uint32_t>(m.rows) - 1 - i);
+      for (std::size_t tree = 0; tree < forest.trees(); ++tree) {
+        forest.add_tree(tree, bytes, rows.data(), rows.size(), of_bytes.data());
+        forest.add_tree(tree, plain, rows.data(), rows.size(), of_plain.data());
+      }
+      CHECK_EQUAL(of_bytes, of_plain);
+      CHECK(std::count(of_bytes.begin(), of_bytes.end(), 0.0) < static_cast<std::ptrdiff_t>(of_bytes.size()));
+    }
+}
+
+// One atom or threshold that is no narrow patch's, and samples of bytes need prefix sums.
+TEST(only_narrow_patches_take_bytes) {
+  Random random(10);
   Dictionary dictionary({6, 7}, false);
-  dictionary.add_patch({1, 1}, {3, 4}, {Boundary::zero, Boundary::inside}, {true, true});
-  const Model m = make_model(random, dictionary, CellType::u16, 255, 300, 4, false);
-  const Forest forest = m.forest();
-  const Table bytes(m.x.data(), m.rows, dictionary, CellType::bytes, Quantiser(0, 255.0));
-  const Table plain(m.x.data(), m.rows, dictionary, CellType::u16, Quantiser(0, 255.0));
-  std::vector<double> of_bytes(m.rows * 3, 0.0), of_plain(m.rows * 3, 0.0);
-  std::vector<std::uint32_t> rows;
-  for (std::uint32_t i = 0; i < m.rows; ++i)
-    if (i % 20) rows.push_back(m.rows - 1 - i);
-  for (std::size_t tree = 0; tree < forest.trees(); ++tree) {
-    forest.add_tree(tree, bytes, rows.data(), rows.size(), of_bytes.data());
-    forest.add_tree(tree, plain, rows.data(), rows.size(), of_plain.data());
+  dictionary.add_patch({2, 2}, {3, 4}, {Boundary::inside, Boundary::inside}, {true, true});
+  const Model m = make_model(random, dictionary, CellType::u16, 255, 1, 4, false);
+  if (!m.forest().takes_bytes()) return;
+  const auto refuse = [&](const char* what, auto change) {
+    Model other = m;
+    change(other.arrays);
+    CHECK(!other.forest().takes_bytes(), what);
+  };
+  const std::size_t split = static_cast<std::size_t>(
+      std::find_if(m.arrays.next.begin(), m.arrays.next.end(), [](std::int32_t n) { return n >= 0; }) - m.arrays.next.begin());
+  refuse("negative threshold", [&](auto& a) { a.threshold[split] = -1; });
+  refuse("large threshold", [&](auto& a) { a.threshold[split] = 65536; });
+  for (std::size_t t = 0; t < std::min<std::size_t>(m.arrays.term_cell.size(), 40); ++t) {
+    refuse("weight", [&](auto& a) { a.term_weight[t] = 2.0; });
+    refuse("sign", [&](auto& a) { a.term_weight[t] = -a.term_weight[t]; });
+    if (m.arrays.term_count[split] == 4) refuse("cell", [&](auto& a) { a.term_cell[t] = 42; });  // the zero cell
   }
-  CHECK_EQUAL(of_bytes, of_plain);
-  CHECK(std::count(of_bytes.begin(), of_bytes.end(), 0.0) < static_cast<std::ptrdiff_t>(of_bytes.size()));
-  CHECK_THROWS(std::invalid_argument,
-               forest.predict(m.x.data(), m.rows, CellType::bytes, Quantiser(0, 255.0), 0, of_bytes.data()));
 }
 
 TEST(tables_must_fit_the_forest) {
@@ -366,6 +417,58 @@ TEST(tables_must_fit_the_forest) {
   CHECK_THROWS(std::invalid_argument, real.forest().add_tree(1, integer_table, rows, 3, out));
   CHECK_THROWS(std::invalid_argument, real.forest().add_tree(1, bytes_table, rows, 3, out));
   CHECK_THROWS(std::invalid_argument, integer.forest().add_tree(1, narrow_table, rows, 3, out));
+}
+
+// Three trees: a leaf; a split of two; a split whose left child is split.
+TEST(what_follows_from_depth_first_trees) {
+  using Next = std::vector<std::int32_t>;
+  const std::vector<std::int64_t> begin{0, 1, 4, 9};
+  const std::vector<std::uint8_t> split{0, 1, 0, 0, 1, 1, 1, 0, 0};
+  // Within the last tree node 1 is split first, into 3 and 4, then node 2 would be; 2 is given no room for children.
+  CHECK_THROWS(std::invalid_argument, depth_first_next(begin, split, {2, 0, 2, 1, 2}, 2));
+  const std::vector<std::uint8_t> fits{0, 1, 0, 0, 1, 1, 0, 0, 0};
+  // Payloads count up in the order of growth: in the last tree nodes 3 and 4 come before node 2.
+  CHECK_EQUAL(depth_first_next(begin, fits, {2, 0, 2, 2, 1, 2}, 2), (Next{-3, 1, -1, -4, 1, 3, -6, -2, -5}));
+  CHECK_EQUAL(depth_first_next(begin, fits, std::vector<std::uint32_t>(6, 0), 0), (Next{-1, 1, -2, -3, 1, 3, -6, -4, -5}));
+  const std::vector<std::uint32_t> leaf_weight{9, 4, 5, 1, 2, 6};
+  CHECK_EQUAL(node_weights(begin, {-3, 1, -1, -4, 1, 3, -6, -2, -5}, leaf_weight),
+              (std::vector<std::uint32_t>{9, 9, 4, 5, 9, 8, 1, 2, 6}));
+
+  const auto refuse = [&](const char* what, auto change) {
+    auto b = begin;
+    auto s = fits;
+    std::vector<std::uint32_t> kind{2, 0, 2, 2, 1, 2}, weight = leaf_weight;
+    Next next = depth_first_next(b, s, kind, 2);
+    change(b, s, kind, next, weight);
+    int refused = 0;
+    try {
+      depth_first_next(b, s, kind, 2);
+    } catch (const std::invalid_argument&) {
+      ++refused;
+    }
+    try {
+      node_weights(b, next, weight);
+    } catch (const std::invalid_argument&) {
+      ++refused;
+    }
+    CHECK(refused > 0, what);
+  };
+  refuse("no trees", [](auto& b, auto&...) { b.clear(); });
+  refuse("first offset", [](auto& b, auto&...) { b[0] = 1; });
+  refuse("offset", [](auto& b, auto&...) { b[1] = -1; });
+  refuse("offset", [](auto& b, auto&...) { b[1] = std::int64_t{1} << 40; });
+  refuse("offset", [](auto& b, auto&...) { b[2] = b[1]; });
+  refuse("last offset", [](auto& b, auto&...) { ++b.back(); });
+  refuse("splits", [](auto&, auto& s, auto&...) { s[0] = 1; });
+  refuse("splits", [](auto&, auto& s, auto&...) { s[1] = 0; });
+  refuse("kinds", [](auto&, auto&, auto& kind, auto&...) { kind.pop_back(); });
+  refuse("kinds", [](auto&, auto&, auto& kind, auto&...) { kind.push_back(0); });
+  refuse("kind", [](auto&, auto&, auto& kind, auto&...) { kind[1] = 3; });
+  refuse("child", [](auto&, auto&, auto&, auto& next, auto&) { next[5] = 1; });
+  refuse("child", [](auto&, auto&, auto&, auto& next, auto&) { next[5] = 4; });
+  refuse("weights", [](auto&, auto&, auto&, auto&, auto& weight) { weight.pop_back(); });
+  refuse("weights", [](auto&, auto&, auto&, auto&, auto& weight) { weight.push_back(1); });
+  refuse("sum", [](auto&, auto&, auto&, auto&, auto& weight) { weight[1] = 0xFFFFFFFFu; });
 }
 
 TEST(damage_of_every_kind_is_refused) {

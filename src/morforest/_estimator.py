@@ -353,7 +353,8 @@ class BaseMorf(BaseEstimator):
         return np.add.reduceat(~forest.is_split(), begin, dtype=np.int64)
 
     def _fitted(self) -> Forest:
-        check_is_fitted(self)
+        if self._forest is None:
+            check_is_fitted(self)
         assert self._forest is not None
         return self._forest
 

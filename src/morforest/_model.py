@@ -13,11 +13,14 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from morforest._kernel import core
 from morforest._numbers import CellFormat, TargetFormat, cells_for
+from morforest._pack import narrow, pack, unpack, widen
 from morforest._validation import MAX_CLASSES
 
 ROWS_PER_JOB = 256  # below this a call is not worth a thread
+PATH_ROWS = 256  # whose decision paths are followed at once
 
-# The core's types. In memory and in pickles each array is kept in the narrowest type that holds it.
+# The core's types. In memory each array is kept in the narrowest type that holds it; see _pack.py
+# for pickles.
 CORE_TYPES: dict[str, Any] = {
     "views": np.uint32,
     "tree_begin": np.int64,
@@ -64,44 +67,40 @@ class Forest:
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
-                setattr(self, field.name, _narrow(value))
+                setattr(self, field.name, narrow(value))
         self._core = self._build_core()
 
     def _build_core(self) -> Any:
-        arrays = {name: self._wide(name) for name in CORE_TYPES}
-        weight, gain = self._wide("weight", np.uint32), self._wide("gain", np.float32)
+        arrays = {name: widen(name, getattr(self, name), t) for name, t in CORE_TYPES.items()}
+        weight = widen("weight", self.weight, np.uint32)
+        gain = widen("gain", self.gain, np.float32)
         if not len(weight) == len(gain) == len(self.next) or not np.isfinite(gain).all():
             raise ValueError("damaged forest: weights or gains do not fit the nodes")
         if not 0 <= self.class_count <= MAX_CLASSES:
             raise ValueError(f"damaged forest: {self.class_count} classes")
         real = self.cell_format.real
-        return core.Forest(
+        threshold = widen("threshold", self.threshold, np.float64 if real else np.int64)
+        built = core.Forest(
             shape=list(self.shape),
-            threshold=np.empty(0, np.int64) if real else self._wide("threshold", np.int64),
-            real_threshold=self._wide("threshold", np.float64) if real else np.empty(0),
+            threshold=np.empty(0, np.int64) if real else threshold,
+            real_threshold=threshold if real else np.empty(0),
             class_count=self.class_count,
             **arrays,
         )
-
-    def _wide(self, name: str, dtype: Any = None) -> np.ndarray:
-        """Convert to a type of the core, refusing values that it does not hold."""
-        dtype = np.dtype(CORE_TYPES[name] if dtype is None else dtype)
-        values = np.asarray(getattr(self, name))
-        if values.dtype.kind not in "iuf" or values.ndim != 1:
-            raise ValueError(f"damaged forest: {name} is not a row of numbers")
-        if dtype.kind != "f" and values.size:
-            limits = np.iinfo(dtype)
-            whole = np.isfinite(values).all() and (values == np.rint(values)).all()
-            if not whole or values.min() < limits.min or values.max() > limits.max:
-                raise ValueError(f"damaged forest: {name} has impossible values")
-        return np.ascontiguousarray(values, dtype=dtype)
+        # What a pickle leaves out must follow from the rest.
+        leaf = ~self.is_split()
+        if threshold[leaf].any() or gain[leaf].any() or arrays["term_count"][leaf].any():
+            raise ValueError("damaged forest: a leaf has a threshold, a gain or an atom")
+        summed = core.node_weights(arrays["tree_begin"], arrays["next"], weight[leaf])
+        if not np.array_equal(summed, weight):
+            raise ValueError("damaged forest: the weights of children are not their parent's")
+        return built
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k != "_core"}
+        return pack(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._core = self._build_core()
+        self.__init__(**unpack(state))  # type: ignore[misc]
 
     # -- prediction
 
@@ -123,7 +122,7 @@ class Forest:
         return out
 
     def _run(self, method: Any, X: np.ndarray, out: np.ndarray, n_jobs: int | None) -> None:
-        cells = cells_for(X, self.cell_format)
+        cells = cells_for(X, self.cell_format, self._core.takes_bytes)
         arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits)
         jobs = 1
         if len(X) >= 2 * ROWS_PER_JOB:
@@ -186,20 +185,29 @@ class Forest:
 
     def decision_path(self, X: np.ndarray, n_jobs: int | None = 1) -> sp.csr_matrix:
         """Mark the nodes that each sample passes (n, nodes)."""
-        node = (self.apply(X, n_jobs) + self.tree_begin.astype(np.int64)[:-1]).ravel()
-        row = np.repeat(np.arange(len(X)), self.n_trees)
-        parent = self.parents()
-        rows, nodes = [], []
-        while len(node):
-            rows.append(row)
-            nodes.append(node)
-            inner = parent[node] >= 0
-            row, node = row[inner], parent[node[inner]]
-        row, node = np.concatenate(rows), np.concatenate(nodes)
-        marks = np.ones(len(row), dtype=np.int64)
-        path = sp.csr_matrix((marks, (row, node)), shape=(len(X), len(self.next)))
-        path.sort_indices()
-        return path
+        leaf, begin = self.apply(X, n_jobs), self.tree_begin.astype(np.int64)[:-1]
+        depth, parent = self.depths(), self.parents()
+        row_length = np.zeros(len(X), dtype=np.int64)
+        chunks = [slice(i, i + PATH_ROWS) for i in range(0, len(X), PATH_ROWS)]
+        for rows in chunks:
+            row_length[rows] = (depth[leaf[rows] + begin] + 1).sum(axis=1)
+        row_begin = np.concatenate([[0], np.cumsum(row_length)])
+        small = max(int(row_begin[-1]), len(self.next)) < 2**31
+        index_type = np.int32 if small else np.int64
+        passed = np.empty(row_begin[-1], dtype=index_type)
+        for rows in chunks:
+            # Paths stand behind one another in the order of the trees, each from root to leaf.
+            node = leaf[rows] + begin
+            path_end = np.cumsum(depth[node] + 1, axis=1) + row_begin[:-1][rows, np.newaxis]
+            node, place = node.ravel(), path_end.ravel() - 1
+            while len(node):
+                passed[place] = node
+                node = parent[node]
+                inner = node >= 0
+                node, place = node[inner], place[inner] - 1
+        marks = np.ones(len(passed), dtype=np.int64)
+        shape = (len(X), len(self.next))
+        return sp.csr_matrix((marks, passed, row_begin.astype(index_type)), shape=shape)
 
     def thresholds(self) -> np.ndarray:
         """Return thresholds in the user's units; NaN for leaves."""
@@ -361,19 +369,3 @@ def assemble(
         tree_begin=np.asarray(begin, dtype=np.int64),
         **arrays,
     )
-
-
-def _narrow(values: np.ndarray) -> np.ndarray:
-    """Store whole numbers in the narrowest integer type that holds them."""
-    if values.dtype == np.float32 or not values.size:
-        return values
-    whole = values.dtype.kind != "f" or ((np.abs(values) < 128) & (values == np.rint(values))).all()
-    if not whole:
-        return values
-    low, high = int(values.min()), int(values.max())
-    types = (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.int64)
-    for dtype in types:
-        limits = np.iinfo(dtype)
-        if limits.min <= low and high <= limits.max:
-            return values.astype(dtype)
-    return values

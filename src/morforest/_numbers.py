@@ -91,13 +91,20 @@ def choose_format(X: np.ndarray, bounds: Bounds) -> tuple[CellFormat, Cells]:
     return found, _cells(found, low, high, 0)
 
 
-def cells_for(X: np.ndarray, trained: CellFormat) -> Cells:
-    """Choose the cells of a batch to predict; its values may be anything finite."""
+def cells_for(X: np.ndarray, trained: CellFormat, takes_bytes: bool) -> Cells:
+    """Choose the cells of a batch to predict; its values may be anything finite.
+
+    `takes_bytes` says that the forest walks over raw bytes where the values are such.
+    """
+    if takes_bytes and trained.integers and X.dtype == np.uint8:
+        return Cells("bytes", 0, 255.0)
     low, high = float(X.min()), float(X.max())
     extra_bits = 0
     if trained.integers and not _holds_integers(X):
         # By the training data alone: a prediction must not depend on the rest of the batch.
         extra_bits = max(0, min(EXTRA_BITS, 60 - math.frexp(max(trained.bound, 1.0))[1]))
+    if takes_bytes and trained.integers and not extra_bits and low >= 0 and high <= 255:
+        return Cells("bytes", 0, 255.0)
     return _cells(trained, low, high, extra_bits)
 
 
