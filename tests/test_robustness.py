@@ -186,7 +186,8 @@ def test_threads_end_with_a_fit():
 
 
 def test_repeated_fits_do_not_grow_memory():
-    # A table that stayed behind at each fit would cost 40 megabytes or more; threads' heaps alone come to twenty.
+    # A table that stayed behind at each fit would cost 40 megabytes or more; the heaps of threads
+    # alone come to twenty.
     script = """
         import gc, pickle
         import numpy as np, psutil
