@@ -10,6 +10,7 @@ from morforest import (
     Atoms,
     Axis,
     Mixture,
+    MorfClassifier,
     Patch,
     SparseOblique,
 )
@@ -420,3 +421,13 @@ def test_single_precision_is_not_rounded_again():
     np.testing.assert_array_equal(
         single.predict_proba(X), single.predict_proba(X.astype(np.float64))
     )
+
+
+def test_floats_take_32_bits_where_the_bound_itself_allows_it():
+    # max|x| * 80 is below 2^9, though its exponents say 2^10: a shift of 20 would be too coarse.
+    X = np.random.default_rng(0).uniform(-0.7, 0.7, (200, 28, 50)).astype(np.float32)
+    X[0, 0, 0] = 5.4
+    forest = MorfClassifier(Patch((1, 5), (4, 20)), n_estimators=1, random_state=0)
+    chosen = forest.fit(X, np.arange(200) % 2)._forest.cell_format
+    assert (chosen.shift, chosen.real) == (21, False)
+    assert chosen.bound < 2**30

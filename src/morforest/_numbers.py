@@ -149,11 +149,13 @@ def _choose_float_format(X: np.ndarray, largest: float, bounds: Bounds) -> CellF
         return real if not bounds.integral else CellFormat(0, False, True, 0.0, bounds)
     spread = _smallest_spread(X)
     for bits in (30, 61):
-        # largest * 2^shift * mass < 2^bits, with a unit a cell to spare for rounding
-        shift = min(bits - exponent, 1000)
-        bound = (math.ldexp(largest, shift) + 0.5) * bounds.mass
-        if bound < 2.0**bits and math.ldexp(1.0, -shift) <= RESOLUTION * spread:
-            return CellFormat(shift, False, False, bound, bounds)
+        # Exponents promise too much by up to two bits, which are used where they are needed.
+        for shift in range(bits - exponent, bits - exponent + 3):
+            shift = min(shift, 1000)
+            # largest * 2^shift * mass < 2^bits, with a unit a cell to spare for rounding
+            bound = (math.ldexp(largest, shift) + 0.5) * bounds.mass
+            if bound < 2.0**bits and math.ldexp(1.0, -shift) <= RESOLUTION * spread:
+                return CellFormat(shift, False, False, bound, bounds)
     return real
 
 
