@@ -337,7 +337,10 @@ def assemble(
     target_format: TargetFormat | None,
     before: Forest | None = None,
 ) -> Forest:
-    """Put grown trees behind one another, after those of an earlier forest."""
+    """Put grown trees behind one another, after those of an earlier forest.
+
+    The list is emptied, and each column goes once it is joined, to hold little at once.
+    """
     gain_exponent = 0 if target_format is None else target_format.gain_exponent
     columns: dict[str, list[np.ndarray]] = {name: [] for name in trees[0]} if trees else {}
     begin = [0]
@@ -355,11 +358,12 @@ def assemble(
         # Payloads count within a tree; those that point to a pure class stay.
         next_ = tree["next"].astype(np.int64)
         moved = next_ < -class_count if class_count else next_ < 0
-        columns["next"][-1] = np.where(moved, next_ - payloads, next_)
+        columns["next"][-1] = narrow(np.where(moved, next_ - payloads, next_))
         if target_format is not None:
             columns["leaf_value"][-1] = target_format.decode(tree["leaf_value"])
         payloads += len(tree["distribution_size" if class_count else "leaf_value"])
-    arrays = {name: np.concatenate(values) for name, values in columns.items()}
+    trees.clear()
+    arrays = {name: narrow(np.concatenate(columns.pop(name))) for name in list(columns)}
     return Forest(
         shape=shape,
         views=views,

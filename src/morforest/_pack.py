@@ -33,7 +33,7 @@ def narrow(values: np.ndarray) -> np.ndarray:
     for dtype in types:
         limits = np.iinfo(dtype)
         if limits.min <= low and high <= limits.max:
-            return values.astype(dtype)
+            return values.astype(dtype, copy=False)
     return values
 
 
