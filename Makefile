@@ -30,7 +30,7 @@ demo: .venv/.demo ## Fit RF, SPORF and MORF to four data sets; a table, and pict
 test: lint types native pytest oldest ## Run every check
 	@echo "All checks passed."
 
-bench: .venv/.test ## Measure beside other libraries, 45 minutes; options: BENCH="--only fit", see benchmarks/
+bench: .venv/.test ## Measure beside other libraries, about an hour; options: BENCH="--only fit", see benchmarks/
 	@$(BIN)/python benchmarks/bench.py $(BENCH)
 
 bench-quick: .venv/.test ## The same at small sizes, 5 minutes
@@ -54,7 +54,7 @@ clean: ## Remove everything that make has made
 
 # One wheel serves every environment, so the core is compiled once.
 $(WHEEL_DIR)/.built: $(SOURCES) | .venv/.made
-	@echo "== building the package (compiles the C++ core: about a minute)"
+	@echo "== building the package (compiles the C++ core: a minute or two)"
 	@rm -rf $(WHEEL_DIR) && mkdir -p $(WHEEL_DIR)
 	@$(BIN)/python -m pip wheel $(QUIET) --no-deps --wheel-dir $(WHEEL_DIR) .
 	@touch $@

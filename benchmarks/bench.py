@@ -1,6 +1,6 @@
 """morforest beside its peers, in one run on one machine.
 
-    python benchmarks/bench.py                     everything: about three quarters of an hour
+    python benchmarks/bench.py                     everything: about an hour
     python benchmarks/bench.py --quick             small sizes: some minutes
     python benchmarks/bench.py --only fit predict  some sections
     python benchmarks/bench.py --report            tables and plots again, from the CSV files

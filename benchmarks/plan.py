@@ -1,6 +1,6 @@
 """How much is measured: in full, quickly, and just enough to try the suite itself.
 
-A full run takes about three quarters of an hour on two cores, a quick one some minutes.
+A full run takes about an hour on two cores, a quick one some minutes.
 """
 
 import dataclasses

@@ -362,7 +362,7 @@ class Forest {
         for (std::size_t tree = 0; tree < trees(); tree += trees_at_once) {
           const std::size_t end = std::min(tree + trees_at_once, trees());
           for (std::size_t t = tree; t < end; ++t) std::fill_n(leaf + (t - tree) * size, size, root(t));
-          const Range ahead = trees_at_once == 1 && end < trees() ? Range{root(end), root(end + 1)} : Range{};
+          const NodeRange ahead = trees_at_once == 1 && end < trees() ? NodeRange{root(end), root(end + 1)} : NodeRange{};
           find_leaves<Cell>(type, cells, (end - tree) * size, extra_bits, ahead, leaf);
           for (std::size_t t = tree; t < end; ++t) use(first, size, t, leaf + (t - tree) * size);
         }
@@ -370,13 +370,14 @@ class Forest {
     });
   }
 
-  struct Range {
+  struct NodeRange {
     std::int32_t begin = 0, end = 0;
   };
 
   // leaf[i] is the index within the forest of a root; it becomes that of the leaf that row i falls into.
   template <class Cell>
-  void find_leaves(CellType type, const Cell* const* cells, std::size_t size, int extra_bits, Range ahead, std::int32_t* leaf) const {
+  void find_leaves(CellType type, const Cell* const* cells, std::size_t size, int extra_bits, NodeRange ahead,
+                   std::int32_t* leaf) const {
     const auto run = [&](const auto& steps) {
       walk(steps, cells, size, leaf, Ahead(steps.nodes + ahead.begin, steps.nodes + ahead.end, size));
     };

@@ -363,7 +363,7 @@ def assemble(
             columns["leaf_value"][-1] = target_format.decode(tree["leaf_value"])
         payloads += len(tree["distribution_size" if class_count else "leaf_value"])
     trees.clear()
-    arrays = {name: narrow(np.concatenate(columns.pop(name))) for name in list(columns)}
+    arrays = {name: np.concatenate(columns.pop(name)) for name in list(columns)}
     return Forest(
         shape=shape,
         views=views,
