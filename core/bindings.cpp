@@ -233,7 +233,7 @@ NB_MODULE(MORFOREST_MODULE, m) {
             Stream stream(key);
             for (std::size_t i = 0; i < n; ++i) {
               if (!one_node) sampler.begin_node();
-              sampler.draw(stream, atoms);
+              sampler.draw(stream, 1, atoms);
             }
             return nb::make_tuple(to_numpy(std::move(atoms.begin)), to_numpy(std::move(atoms.cell)),
                                   to_numpy(std::move(atoms.weight)));

@@ -3,11 +3,13 @@
 //
 // A criterion offers
 //   begin_node(node)      read the targets of the node's rows; then pure(), parent terms, leaf value are known
+//   ceiling()             a score that no split exceeds, or infinity
 //   begin_scan()          all rows on the right
 //   move(i)               row i of the node goes left
 //   score()               of the present sides, -infinity where not allowed
-//   begin_bins, add_to_bins, begin_bin_scan, move_bin, bin_scores   the same by whole bins, for bin_lanes candidates side
-//                         by side (if has_bins)
+//   begin_bins, add_to_bins, begin_bin_scan, move_bin, bin_scores   the same by whole bins, for candidates side by side
+//                         (if has_bins)
+//   narrow(), scan_bins(scan)   all bins of all lanes at once, scores nearly, where narrow (if has_narrow_bins)
 #pragma once
 
 #include <algorithm>
@@ -16,13 +18,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
+#include "codes.hpp"
 #include "lanes.hpp"
 
 namespace morf {
 
-inline constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
+inline constexpr double infinity = std::numeric_limits<double>::infinity(), minus_infinity = -infinity;
 
 // Scratch memory only ever grows: shrinking and growing again would clear it each time.
 template <class T>
@@ -32,11 +36,18 @@ void reserve_at_least(std::vector<T>& scratch, std::size_t size) {
 
 inline constexpr std::size_t bin_count = 64;
 
-// The bins of a chunk of a node's rows, for bin_lanes candidates side by side.
+// The bins of a chunk of a node's rows, for lanes candidates side by side.
 struct BinChunk {
   static constexpr std::size_t capacity = 256;
   std::size_t first, size;
-  std::uint8_t bin[bin_lanes][capacity];
+  std::uint8_t bin[lanes][capacity];
+};
+
+// What a scan over narrow bins finds: sums of the two sides after each bin, their score within a few units in the last place of
+// single precision (not a number where a side is empty), and the weight of the bin.
+struct BinScan {
+  std::int32_t left_sum[bin_count][lanes], right_sum[bin_count][lanes], left_weight[bin_count][lanes];
+  float score[bin_count][lanes];
 };
 
 // The rows of a node, in node order. Counts say how often a row was drawn, weights what it counts for.
@@ -118,6 +129,8 @@ template <class Impurity>
 class ClassCriterion {
  public:
   static constexpr bool has_bins = true;
+  static constexpr bool has_codes = MORFOREST_CODES && Impurity::squares;
+  static constexpr bool has_narrow_bins = Impurity::squares;
 
   ClassCriterion(const std::uint32_t* class_of_row, std::size_t classes)
       : class_of_row_(class_of_row), local_of_class_(classes, 0), seen_(classes, 0) {}
@@ -135,6 +148,8 @@ class ClassCriterion {
     for (const std::uint32_t w : total_) total_sum_ += Impurity::term(w);
     left_.resize(total_.size());
     right_.resize(total_.size());
+    rows_ = node.size;
+    coded_ = false;
   }
 
   bool pure() const { return present_.size() == 1; }
@@ -144,6 +159,19 @@ class ClassCriterion {
 
   double gain(double score, double tree_weight) const {
     return (score - Impurity::side(total_sum_, total_weight_)) * Impurity::unit / tree_weight;
+  }
+
+  // A score that no split can exceed; infinity where that is not known. Scores are convex in the classes' weights on one
+  // side, so the best conceivable split keeps each class whole. Sums of few rows keep all others clearly below it.
+  double ceiling() const {
+    const std::size_t classes = total_.size();
+    if (classes > 3 || total_weight_ > 2 * bin_count) return infinity;
+    double highest = minus_infinity;
+    for (std::size_t c = 0; c < (classes == 2 ? 1 : classes); ++c) {
+      const std::int64_t alone = Impurity::term(total_[c]);
+      highest = std::max(highest, Impurity::score(alone, total_[c], total_sum_ - alone, total_weight_ - total_[c]));
+    }
+    return highest;
   }
 
   void begin_scan() {
@@ -169,63 +197,118 @@ class ClassCriterion {
 
   std::uint64_t left_weight() const { return left_weight_; }
 
-  std::size_t bin_width() const { return total_.size(); }
-
-  // Bins are laid out [class][bin][lane].
-  void begin_bins() {
-    if (narrow()) narrow_bins_.assign(total_.size() * bin_count * bin_lanes, 0);
-    else bins_.assign(total_.size() * bin_count * bin_lanes, 0);
+  // The codes of the node's rows (see codes.hpp). False if they do not fit.
+  bool make_codes() {
+    if (coded_) return true;
+    if (total_.size() > Codes::max_classes || total_weight_ > Codes::max_total) return false;
+    reserve_at_least(codes_, rows_);
+    std::uint32_t heaviest = 0;
+    for (std::size_t i = 0; i < rows_; ++i) {
+      codes_[i] = Codes::make(class_[i], weight_[i], total_[class_[i]]);
+      heaviest = std::max(heaviest, weight_[i]);
+    }
+    return coded_ = heaviest <= Codes::max_weight;
+  }
+  const std::uint32_t* codes() const { return codes_.data(); }
+  GiniTotals totals() const {
+    return {static_cast<std::uint32_t>(total_sum_), static_cast<std::uint32_t>(total_weight_), static_cast<std::uint32_t>(total_.size())};
   }
 
+  // The best split of a lane of sorted keys, if better than `score`; else one after no rows.
+  CodedSplit best_coded_split(const std::uint32_t* keys, std::size_t size, double score) const {
+    CodedSplit best{score, 0};
+    const std::uint32_t total_sum = static_cast<std::uint32_t>(total_sum_);
+    std::uint32_t left[Codes::max_classes] = {}, left_sum = 0, products = 0, left_weight = 0;
+    for (std::size_t i = 0; i + 1 < size; ++i) {
+      const std::uint32_t key = keys[i * lanes], weight = Codes::weight(key);
+      std::uint32_t& in_class = left[Codes::label(key)];
+      left_sum += weight * (2 * in_class + weight);
+      in_class += weight;
+      products += weight * Codes::class_total(key);
+      left_weight += weight;
+      if (Codes::value(key) == Codes::value(keys[(i + 1) * lanes])) continue;
+      const double here = Impurity::score(left_sum, left_weight, total_sum - 2 * products + left_sum, total_weight_ - left_weight);
+      if (here > best.score) best = {here, i + 1};
+    }
+    return best;
+  }
+
+  std::size_t bin_width() const { return total_.size(); }
+
+  // Sums of squares of weights below 2^15 take 31 bits, and the weights 15: narrow bins are faster to fill and to scan.
+  bool narrow() const { return has_narrow_bins && total_weight_ < (1u << 15); }
+
+  // Bins are laid out [class][bin][lane], narrow ones [pair of classes][bin][lane][class of the pair].
+  void begin_bins() {
+    if (narrow()) narrow_bins_.assign((total_.size() + 1) / 2 * pair_stride, 0);
+    else bins_.assign(total_.size() * bin_count * lanes, 0);
+  }
+
+  // Row by row, so that one load of a row's class and weight serves all lanes, and no addition waits for the one before.
   void add_to_bins(const BinChunk& chunk) {
-    if (narrow()) add_to(narrow_bins_.data(), chunk);
-    else add_to(bins_.data(), chunk);
+    const auto add = [&](auto* bins, auto offset, std::size_t step) {
+      for (std::size_t i = 0; i < chunk.size; ++i) {
+        auto* const of_class = bins + offset(class_[chunk.first + i]);
+        const std::uint32_t w = weight_[chunk.first + i];
+        for (std::size_t lane = 0; lane < lanes; ++lane) {
+          auto& bin = of_class[(chunk.bin[lane][i] * lanes + lane) * step];
+          bin = static_cast<std::remove_reference_t<decltype(bin)>>(bin + w);
+        }
+      }
+    };
+    if (narrow()) add(narrow_bins_.data(), [](std::size_t c) { return c / 2 * pair_stride + c % 2; }, 2);
+    else add(bins_.data(), [](std::size_t c) { return c * (bin_count * lanes); }, 1);
+  }
+
+  void scan_bins(BinScan& scan) {
+    const std::size_t pairs = (total_.size() + 1) / 2;
+    total_pairs_.resize(pairs);
+    for (std::size_t p = 0; p < pairs; ++p)
+      total_pairs_[p] = all_pairs(static_cast<std::int16_t>(total_[2 * p]),
+                                  static_cast<std::int16_t>(2 * p + 1 < total_.size() ? total_[2 * p + 1] : 0));
+    switch (pairs) {
+      case 1: return scan_pairs<1>(scan);
+      case 2: return scan_pairs<2>(scan);
+      case 3: return scan_pairs<3>(scan);
+      case 4: return scan_pairs<4>(scan);
+      case 5: return scan_pairs<5>(scan);
+      default: return scan_pairs<0>(scan);
+    }
+  }
+
+  double exact_score(const BinScan& scan, std::size_t b, std::size_t lane) const {
+    const auto left = static_cast<std::uint64_t>(scan.left_weight[b][lane]);
+    return Impurity::score(scan.left_sum[b][lane], left, scan.right_sum[b][lane], total_weight_ - left);
   }
 
   void begin_bin_scan() {
-    lane_left_.assign(total_.size() * bin_lanes, 0u);
-    std::fill_n(lane_left_sum_, bin_lanes, 0);
-    std::fill_n(lane_right_sum_, bin_lanes, total_sum_);
-    std::fill_n(narrow_left_sum_, bin_lanes, 0u);
-    std::fill_n(narrow_right_sum_, bin_lanes, static_cast<std::uint32_t>(total_sum_));
-    std::fill_n(lane_left_weight_, bin_lanes, 0u);
+    lane_left_.assign(total_.size() * lanes, 0u);
+    std::fill_n(lane_left_sum_, lanes, 0);
+    std::fill_n(lane_right_sum_, lanes, total_sum_);
+    std::fill_n(lane_left_weight_, lanes, 0u);
   }
 
   void move_bin(std::size_t b, std::uint32_t* moved) {
     if constexpr (Impurity::squares) {
-      if (narrow()) move_bin_of_squares(narrow_bins_.data() + b * bin_lanes, narrow_left_sum_, narrow_right_sum_, moved);
-      else move_bin_of_squares(bins_.data() + b * bin_lanes, lane_left_sum_, lane_right_sum_, moved);
+      move_bin_of_squares(bins_.data() + b * lanes, moved);
     } else {
-      std::fill_n(moved, bin_lanes, 0u);
+      std::fill_n(moved, lanes, 0u);
       for (std::size_t c = 0; c < total_.size(); ++c)
-        for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
-          const std::size_t at = c * bin_lanes + lane;
-          const std::size_t in_bin = (c * bin_count + b) * bin_lanes + lane;
-          const std::uint32_t w = narrow() ? narrow_bins_[in_bin] : bins_[in_bin];
+        for (std::size_t lane = 0; lane < lanes; ++lane) {
+          const std::size_t at = c * lanes + lane;
+          const std::uint32_t w = bins_[(c * bin_count + b) * lanes + lane];
           lane_left_sum_[lane] += Impurity::increase(lane_left_[at], w);
           lane_left_[at] += w;
           lane_right_sum_[lane] -= Impurity::increase(total_[c] - lane_left_[at], w);
           moved[lane] += w;
         }
-      for (std::size_t lane = 0; lane < bin_lanes; ++lane) lane_left_weight_[lane] += moved[lane];
+      for (std::size_t lane = 0; lane < lanes; ++lane) lane_left_weight_[lane] += moved[lane];
     }
   }
 
   // NaN where a side is empty.
   void bin_scores(double* scores) const {
-    if constexpr (Impurity::squares) {
-      if (narrow()) {
-        // 1 / 0 times a sum of 0 is NaN, so empty sides need no test.
-        const auto one = all_lanes(1.0);
-        const auto left = load_lanes(lane_left_weight_);
-        const auto right = all_lanes(static_cast<std::uint32_t>(total_weight_)) - left;
-        store_lanes<double>(signed_to_double(narrow_left_sum_) * (one / signed_to_double(left)) +
-                                signed_to_double(narrow_right_sum_) * (one / signed_to_double(right)),
-                            scores);
-        return;
-      }
-    }
-    for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
       const std::uint64_t left = lane_left_weight_[lane], right = total_weight_ - left;
       const double score = Impurity::score(lane_left_sum_[lane], left, lane_right_sum_[lane], right);
       scores[lane] = left == 0 || right == 0 ? std::numeric_limits<double>::quiet_NaN() : score;
@@ -275,45 +358,58 @@ class ClassCriterion {
     }
   }
 
-  // Squares of weights below 2^15.5 sum to less than 2^31, and the weights take 16 bits: half the width, twice the lanes an
-  // instruction.
-  bool narrow() const { return total_weight_ <= 46340; }
-
-  static LaneVector<double> signed_to_double(const LaneVector<std::uint32_t>& v) {
-    return convert_lanes<double, std::int32_t>(convert_lanes<std::int32_t, std::uint32_t>(v));
-  }
-  static LaneVector<double> signed_to_double(const std::uint32_t* v) { return signed_to_double(load_lanes(v)); }
-
-  // Row by row, so that one load of a row's class and weight serves all lanes, and no addition waits for the one before.
-  template <class Bin>
-  void add_to(Bin* bins, const BinChunk& chunk) const {
-    for (std::size_t i = 0; i < chunk.size; ++i) {
-      Bin* const of_class = bins + class_[chunk.first + i] * (bin_count * bin_lanes);
-      const Bin w = static_cast<Bin>(weight_[chunk.first + i]);
-      for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
-        Bin& bin = of_class[chunk.bin[lane][i] * bin_lanes + lane];
-        bin = static_cast<Bin>(bin + w);
-      }
-    }
-  }
+  static constexpr std::size_t pair_stride = bin_count * lanes * 2;
 
   // With l the left and t the total weight of a class, the sums of squares of the two sides are sum(l^2) and
   // sum((t - l)^2) = sum(t^2) - 2 sum(t l) + sum(l^2).
-  template <class Bin, class Sum>
-  void move_bin_of_squares(const Bin* bin, Sum* left_sum, Sum* right_sum, std::uint32_t* moved) {
-    auto squares = all_lanes<Sum>(0), products = all_lanes<Sum>(0);
+  template <class Lane>
+  static Lane right_squares(Lane all, Lane products, Lane left) {
+    return all - products - products + left;
+  }
+
+  // For so many pairs of classes, which stay in registers; 0: any number.
+  template <std::size_t fixed>
+  void scan_pairs(BinScan& scan) {
+    const std::size_t pairs = fixed != 0 ? fixed : total_pairs_.size();
+    PairVector kept[fixed != 0 ? fixed : 1] = {};
+    if (fixed == 0) left_pairs_.assign(pairs, PairVector{});
+    PairVector* const left = fixed != 0 ? kept : left_pairs_.data();
+    const PairVector one = all_pairs(1, 1);
+    const auto all_squares = all_lanes(static_cast<std::int32_t>(total_sum_)), all_weight = all_lanes(static_cast<std::int32_t>(total_weight_));
+    for (std::size_t b = 0; b < bin_count; ++b) {
+      const std::uint16_t* bin = narrow_bins_.data() + b * lanes * 2;
+      auto squares = all_lanes<std::int32_t>(0), products = squares, weight = squares;
+      for (std::size_t p = 0; p < pairs; ++p, bin += pair_stride) {
+        left[p] = left[p] + load_pairs(bin);
+        squares = squares + multiply_pairs(left[p], left[p]);
+        products = products + multiply_pairs(left[p], total_pairs_[p]);
+        weight = weight + multiply_pairs(left[p], one);
+      }
+      const auto right = right_squares<LaneVector<std::int32_t>>(all_squares, products, squares);
+      const auto left_weight = convert_lanes<float, std::int32_t>(weight), right_weight = convert_lanes<float, std::int32_t>(all_weight - weight);
+      store_lanes<std::int32_t>(squares, scan.left_sum[b]);
+      store_lanes<std::int32_t>(right, scan.right_sum[b]);
+      store_lanes<std::int32_t>(weight, scan.left_weight[b]);
+      store_lanes<float>((convert_lanes<float, std::int32_t>(squares) * right_weight + convert_lanes<float, std::int32_t>(right) * left_weight) /
+                             (left_weight * right_weight),
+                         scan.score[b]);
+    }
+  }
+
+  void move_bin_of_squares(const std::uint32_t* bin, std::uint32_t* moved) {
+    auto squares = all_lanes<std::int64_t>(0), products = squares;
     auto weight = all_lanes<std::uint32_t>(0);
     for (std::size_t c = 0; c < total_.size(); ++c) {
-      const auto w = convert_lanes<std::uint32_t, Bin>(load_lanes(bin + c * bin_count * bin_lanes));
-      const auto left = load_lanes(&lane_left_[c * bin_lanes]) + w;
-      const auto wide = convert_lanes<Sum, std::uint32_t>(left);
+      const auto w = load_lanes(bin + c * bin_count * lanes);
+      const auto left = load_lanes(&lane_left_[c * lanes]) + w;
+      const auto wide = convert_lanes<std::int64_t, std::uint32_t>(left);
       squares = squares + wide * wide;
-      products = products + wide * all_lanes(static_cast<Sum>(total_[c]));
+      products = products + wide * all_lanes(static_cast<std::int64_t>(total_[c]));
       weight = weight + w;
-      store_lanes<std::uint32_t>(left, &lane_left_[c * bin_lanes]);
+      store_lanes<std::uint32_t>(left, &lane_left_[c * lanes]);
     }
-    store_lanes<Sum>(squares, left_sum);
-    store_lanes<Sum>(all_lanes(static_cast<Sum>(total_sum_)) - products - products + squares, right_sum);
+    store_lanes<std::int64_t>(squares, lane_left_sum_);
+    store_lanes<std::int64_t>(right_squares<LaneVector<std::int64_t>>(all_lanes(total_sum_), products, squares), lane_right_sum_);
     store_lanes<std::uint32_t>(load_lanes(lane_left_weight_) + weight, lane_left_weight_);
     store_lanes<std::uint32_t>(weight, moved);
   }
@@ -322,11 +418,13 @@ class ClassCriterion {
   std::vector<std::uint32_t> local_of_class_;
   std::vector<std::uint64_t> seen_;
   std::uint64_t epoch_ = 0;
-  std::vector<std::uint32_t> present_, total_, class_, left_, right_, bins_, lane_left_;
+  std::size_t rows_ = 0;
+  bool coded_ = false;
+  std::vector<std::uint32_t> present_, total_, class_, codes_, left_, right_, bins_, lane_left_;
   std::vector<std::uint16_t> narrow_bins_;
-  std::int64_t lane_left_sum_[bin_lanes] = {}, lane_right_sum_[bin_lanes] = {};
-  std::uint32_t narrow_left_sum_[bin_lanes] = {}, narrow_right_sum_[bin_lanes] = {};
-  std::uint32_t lane_left_weight_[bin_lanes] = {};
+  std::vector<PairVector> total_pairs_, left_pairs_;
+  std::int64_t lane_left_sum_[lanes] = {}, lane_right_sum_[lanes] = {};
+  std::uint32_t lane_left_weight_[lanes] = {};
   const std::uint32_t* weight_ = nullptr;
   std::uint64_t total_weight_ = 0, left_weight_ = 0;
   std::int64_t total_sum_ = 0, left_sum_ = 0, right_sum_ = 0;
@@ -355,6 +453,8 @@ template <class Loss>
 class SumCriterion {
  public:
   static constexpr bool has_bins = true;
+  static constexpr bool has_codes = false;
+  static constexpr bool has_narrow_bins = false;
 
   SumCriterion(const std::int64_t* target_of_row, int bits) : target_of_row_(target_of_row), bits_(bits) {}
 
@@ -380,6 +480,8 @@ class SumCriterion {
     return (score - Loss::side(total_sum_, total_weight_)) / tree_weight * Loss::unit(bits_);
   }
 
+  double ceiling() const { return infinity; }
+
   void begin_scan() { left_sum_ = 0, left_weight_ = 0; }
 
   void move(std::size_t i) {
@@ -398,16 +500,16 @@ class SumCriterion {
   std::size_t bin_width() const { return 2; }
 
   void begin_bins() {
-    bin_sum_.assign(bin_count * bin_lanes, 0);
-    bin_weight_.assign(bin_count * bin_lanes, 0);
+    bin_sum_.assign(bin_count * lanes, 0);
+    bin_weight_.assign(bin_count * lanes, 0);
   }
 
   void add_to_bins(const BinChunk& chunk) {
     for (std::size_t i = 0; i < chunk.size; ++i) {
       const std::int64_t sum = weighted_[chunk.first + i];
       const std::uint32_t w = weight_[chunk.first + i];
-      for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
-        const std::size_t at = chunk.bin[lane][i] * bin_lanes + lane;
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        const std::size_t at = chunk.bin[lane][i] * lanes + lane;
         bin_sum_[at] += sum;
         bin_weight_[at] += w;
       }
@@ -415,20 +517,20 @@ class SumCriterion {
   }
 
   void begin_bin_scan() {
-    std::fill_n(lane_sum_, bin_lanes, 0);
-    std::fill_n(lane_weight_, bin_lanes, 0u);
+    std::fill_n(lane_sum_, lanes, 0);
+    std::fill_n(lane_weight_, lanes, 0u);
   }
 
   void move_bin(std::size_t b, std::uint32_t* moved) {
-    for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
-      lane_sum_[lane] += bin_sum_[b * bin_lanes + lane];
-      lane_weight_[lane] += bin_weight_[b * bin_lanes + lane];
-      moved[lane] = bin_weight_[b * bin_lanes + lane];
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      lane_sum_[lane] += bin_sum_[b * lanes + lane];
+      lane_weight_[lane] += bin_weight_[b * lanes + lane];
+      moved[lane] = bin_weight_[b * lanes + lane];
     }
   }
 
   void bin_scores(double* scores) {
-    for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
       left_sum_ = lane_sum_[lane];
       left_weight_ = lane_weight_[lane];
       const bool empty_side = left_weight_ == 0 || left_weight_ == total_weight_;
@@ -444,8 +546,8 @@ class SumCriterion {
   const std::uint32_t* weight_ = nullptr;
   std::vector<std::int64_t> weighted_, bin_sum_;
   std::vector<std::uint32_t> bin_weight_;
-  std::int64_t lane_sum_[bin_lanes] = {};
-  std::uint32_t lane_weight_[bin_lanes] = {};
+  std::int64_t lane_sum_[lanes] = {};
+  std::uint32_t lane_weight_[lanes] = {};
   bool pure_ = false;
   std::uint64_t total_weight_ = 0, left_weight_ = 0;
   std::int64_t total_sum_ = 0, left_sum_ = 0;
@@ -456,6 +558,8 @@ class SumCriterion {
 class AbsoluteError {
  public:
   static constexpr bool has_bins = false;
+  static constexpr bool has_codes = false;
+  static constexpr bool has_narrow_bins = false;
 
   AbsoluteError(const std::int64_t* target_of_row, int bits) : target_of_row_(target_of_row), bits_(bits) {}
 
@@ -488,6 +592,8 @@ class AbsoluteError {
   double gain(double score, double tree_weight) const {
     return (score + static_cast<double>(all_.deviation(distinct_))) / tree_weight * std::ldexp(1.0, -bits_);
   }
+
+  double ceiling() const { return infinity; }
 
   void begin_scan() {
     left_.reset(distinct_.size());

@@ -44,10 +44,6 @@ struct AtomList {
   void add_signed(const Corner* corners, std::size_t count) {
     for (std::size_t t = 0; t < count; ++t) add_term(corners[t].cell, corners[t].negative ? -1.0 : 1.0);
   }
-  void add_terms(const std::uint32_t* c, const double* w, std::size_t count) {
-    cell.insert(cell.end(), c, c + count);
-    weight.insert(weight.end(), w, w + count);
-  }
   void close_atom() { begin.push_back(static_cast<std::uint32_t>(cell.size())); }
 };
 
@@ -198,8 +194,14 @@ class Sampler {
   // Whether redrawing may go on until every atom was seen once, instead of a bounded number of rounds.
   bool enumerable() const { return permutations_.size() == 1 && dictionary_.components()[0].uniform(); }
 
-  // Appends one atom, or nothing if the drawn component is exhausted at this node.
-  void draw(Stream& stream, AtomList& out) {
+  // Draws `count` times. Each draw appends one atom, or nothing if the drawn component is exhausted at this node.
+  void draw(Stream& stream, std::size_t count, AtomList& out) {
+    if (permutations_.size() == 1 && dictionary_.components()[0].box) return draw_boxes(dictionary_.components()[0], stream, count, out);
+    for (std::size_t i = 0; i < count; ++i) draw_one(stream, out);
+  }
+
+ private:
+  void draw_one(Stream& stream, AtomList& out) {
     std::size_t c = 0;
     if (permutations_.size() > 1) {
       const std::uint64_t x = stream.next();
@@ -225,12 +227,14 @@ class Sampler {
         break;
       }
       case Component::Kind::sparse: draw_sparse(component, stream, out); break;
-      case Component::Kind::patch: draw_patch(component, stream, out); break;
+      case Component::Kind::patch:
+        if (component.box) return draw_boxes(component, stream, 1, out);
+        draw_patch(component, stream, out);
+        break;
     }
     out.close_atom();
   }
 
- private:
   // The start of a random permutation, drawn lazily and undone lazily: cost follows the draws and not the population.
   class Permutation {
    public:
@@ -289,7 +293,6 @@ class Sampler {
   // The product over the axes of their signed index sets. Along a prefixed axis the set [start, end) is +1 at end - 1 and
   // -1 at start - 1, which falls away at start 0; along others it is +1 at each index, in ascending order.
   void draw_patch(const Component& component, Stream& stream, AtomList& out) {
-    if (component.box) return draw_box(component, stream, out);
     corners_.assign(1, {component.view_begin, false});
     for (const PatchAxis& axis : component.axes) {
       along_axis_.clear();
@@ -305,11 +308,24 @@ class Sampler {
     out.add_signed(corners_.data(), corners_.size());
   }
 
-  // The same for boxes of few corners, without growing lists: small nodes spend much of their time drawing.
-  void draw_box(const Component& component, Stream& stream, AtomList& out) {
-    std::uint32_t cell[max_box_corners] = {component.view_begin};
-    double weight[max_box_corners] = {1.0};
+  // The same for boxes of few corners, written in place: small nodes spend much of their time drawing.
+  void draw_boxes(const Component& component, Stream& stream, std::size_t count, AtomList& out) {
+    std::size_t terms = out.cell.size(), atoms = out.begin.size();
+    out.cell.resize(terms + count * max_box_corners);
+    out.weight.resize(terms + count * max_box_corners);
+    out.begin.resize(atoms + count);
+    for (std::size_t i = 0; i < count; ++i) {
+      terms += draw_box(component, stream, &out.cell[terms], &out.weight[terms]);
+      out.begin[atoms++] = static_cast<std::uint32_t>(terms);
+    }
+    out.cell.resize(terms);
+    out.weight.resize(terms);
+  }
+
+  static std::size_t draw_box(const Component& component, Stream& stream, std::uint32_t* cell, double* weight) {
     std::size_t count = 1;
+    cell[0] = component.view_begin;
+    weight[0] = 1.0;
     for (const PatchAxis& axis : component.axes) {
       const std::int64_t size = axis.min_size + static_cast<std::int64_t>(stream.below(axis.max_size - axis.min_size + 1));
       std::int64_t start, end;
@@ -334,7 +350,7 @@ class Sampler {
       }
       count *= 2;
     }
-    out.add_terms(cell, weight, count);
+    return count;
   }
 
   void draw_interval(const PatchAxis& axis, Stream& stream) {

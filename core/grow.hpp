@@ -197,18 +197,20 @@ class Grower {
     found.split = {};
     sampler_.begin_node();
     Stream stream(open.key), thresholds(derive(open.key, Purpose::threshold));
+    // Two rows part in one way only, if at all.
+    const double ceiling = node.size == 2 ? minus_infinity : criterion_.ceiling();
+    const std::size_t batch = node.size == 2 ? 4 : ceiling < infinity ? lanes : rule_.candidates;
     for (int round = 0; !found.split.found() && (round < max_rounds || sampler_.enumerable()); ++round) {
       atoms_.clear();
-      for (std::size_t j = 0; j < rule_.candidates; ++j) {
-        const std::size_t drawn = atoms_.size();
-        sampler_.draw(stream, atoms_);
-        if (atoms_.size() == drawn && sampler_.enumerable()) break;  // none left
+      // A few at a time where a split may turn out that no other can beat: most nodes of a tree are that small.
+      for (std::size_t drawn = 0; drawn < rule_.candidates && !(found.split.found() && found.split.score >= ceiling);) {
+        const std::size_t first = atoms_.size(), count = std::min(batch, rule_.candidates - drawn);
+        sampler_.draw(stream, count, atoms_);
+        drawn += count;
+        if (atoms_.size() > first) search_candidates(node, first, thresholds, found.split);
+        else if (sampler_.enumerable()) break;  // every atom was seen
       }
-      if (atoms_.size() == 0) {
-        if (sampler_.enumerable()) break;  // every atom was seen
-        continue;                          // a mixture may draw another part next time
-      }
-      search_candidates(node, thresholds, found.split);
+      if (atoms_.size() == 0 && sampler_.enumerable()) break;  // else a mixture may draw another part next time
     }
     if (!found.split.found()) return false;
     found.gain = criterion_.gain(found.split.score, static_cast<double>(tree_weight_));
@@ -221,9 +223,10 @@ class Grower {
     return true;
   }
 
-  void search_candidates(const NodeRows& node, Stream& thresholds, Split<Value>& best) {
-    const std::size_t group = std::clamp<std::size_t>(values_at_once / node.size, 1, atoms_.size());
-    for (std::size_t first = 0; first < atoms_.size(); first += group) {
+  // Improves `best` with the atoms from `first` on.
+  void search_candidates(const NodeRows& node, std::size_t first, Stream& thresholds, Split<Value>& best) {
+    const std::size_t group = std::clamp<std::size_t>(values_at_once / node.size, 1, atoms_.size() - first);
+    for (; first < atoms_.size(); first += group) {
       const std::size_t candidates = std::min(group, atoms_.size() - first);
       reserve_at_least(values_, candidates * node.size);
       reserve_at_least(ranges_, candidates);

@@ -13,6 +13,7 @@
 #include "criterion.hpp"
 #include "project.hpp"
 #include "random.hpp"
+#include "sort.hpp"
 
 namespace morf {
 
@@ -35,48 +36,7 @@ struct Split {
   bool found() const { return score > minus_infinity; }
 };
 
-inline constexpr std::size_t lanes = 16;            // candidates sorted side by side
-inline constexpr std::size_t small_node = 64;  // up to here sorting is cheaper than a histogram
-
-// Sorts each lane of keys[i * lanes + lane], i < size, with Batcher's merge-exchange network: the same comparisons
-// whatever the data, so one instruction compares many lanes.
-template <class Key>
-void sort_lanes(Key* keys, std::size_t size) {
-  for (std::size_t p = 1; p < size; p *= 2)
-    for (std::size_t k = p; k >= 1; k /= 2)
-      for (std::size_t j = k % p; j + k < size; j += 2 * k)
-        for (std::size_t i = j; i < std::min(j + k, size - k); ++i) {
-          if ((i ^ (i + k)) >= 2 * p) continue;  // not in the same block of 2 p, a power of two
-          Key* low = keys + i * lanes;
-          Key* high = keys + (i + k) * lanes;
-          for (std::size_t lane = 0; lane < lanes; ++lane) {
-            const Key a = low[lane], b = high[lane];
-            low[lane] = a < b ? a : b;
-            high[lane] = a < b ? b : a;
-          }
-        }
-}
-
-// Sorts value << 32 | position, with values of so many bits and positions in ascending order: by digits of the value,
-// the lowest first, which beats comparisons from a few hundred keys on.
-inline void sort_packed(std::vector<std::uint64_t>& keys, std::vector<std::uint64_t>& scratch, int value_bits) {
-  constexpr int digit_bits = 11;
-  if (keys.size() < 256) {
-    std::sort(keys.begin(), keys.end());
-    return;
-  }
-  scratch.resize(keys.size());
-  const int digits = std::max(1, (value_bits + digit_bits - 1) / digit_bits), bits = (value_bits + digits - 1) / digits;
-  const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
-  for (int digit = 0; digit < digits; ++digit) {
-    const int shift = 32 + digit * bits;
-    std::uint32_t begin[(1 << digit_bits) + 1] = {};
-    for (const std::uint64_t key : keys) ++begin[(key >> shift & mask) + 1];
-    for (std::size_t d = 1; d <= mask; ++d) begin[d] += begin[d - 1];
-    for (const std::uint64_t key : keys) scratch[begin[key >> shift & mask]++] = key;
-    std::swap(keys, scratch);
-  }
-}
+inline constexpr std::size_t small_node = 64;  // rows: up to here sorting is cheaper than a histogram
 
 // bin_count equal bins between the ends of a range.
 template <class Value>
@@ -215,6 +175,9 @@ class SplitSearch {
       return ~std::uint64_t{0};
   }
 
+  // Every row has a count and a weight of at least one.
+  bool limited() const { return limits_.min_count > 1 || limits_.min_weight > 1; }
+
   bool sides_allowed(std::uint64_t left_count, std::uint64_t left_weight) const {
     return left_count >= limits_.min_count && node_->total_count - left_count >= limits_.min_count &&
            left_weight >= limits_.min_weight && node_->total_weight - left_weight >= limits_.min_weight;
@@ -228,11 +191,8 @@ class SplitSearch {
   // differs from that of row i + 1.
   template <class Position, class Differs>
   void scan(const Value* values, std::size_t candidate, Position position, Differs differs) {
-    // Every row has a count and a weight of at least one: without limits there is nothing to check.
-    if (limits_.min_count <= 1 && limits_.min_weight <= 1)
-      scan<false>(values, candidate, position, differs);
-    else
-      scan<true>(values, candidate, position, differs);
+    if (limited()) scan<true>(values, candidate, position, differs);
+    else scan<false>(values, candidate, position, differs);
   }
 
   template <bool limited, class Position, class Differs>
@@ -262,38 +222,89 @@ class SplitSearch {
   void search_small(const Value* values, std::size_t stride, std::size_t first, std::size_t candidates) {
     std::uint64_t widest = 0;
     for (std::size_t j = 0; j < candidates; ++j) widest = std::max(widest, width(ranges_[j]));
+    list_varying(candidates);
+    if constexpr (Criterion::has_codes) {
+      if (widest < (std::uint64_t{1} << 55) && !limited() && criterion_->make_codes())
+        return search_coded(values, stride, first, widest);
+    }
     if (widest < (1u << 24))
-      search_lanes<std::uint32_t>(keys32_, values, stride, first, candidates);
+      search_lanes<std::uint32_t>(keys32_, values, stride, first);
     else if (widest < (std::uint64_t{1} << 55))
-      search_lanes<std::int64_t>(keys64_, values, stride, first, candidates);  // signed: AVX2 compares no other
+      search_lanes<std::int64_t>(keys64_, values, stride, first);  // signed: AVX2 compares no other
     else
-      for (std::size_t j = 0; j < candidates; ++j)
-        if (ranges_[j].min != ranges_[j].max) search_sorted(values + j * stride, first + j, ranges_[j]);
+      for (const std::size_t j : varying_) search_sorted(values + j * stride, first + j, ranges_[j]);
+  }
+
+  // keys[i * lanes + lane] = value above its lowest, shifted, and below it low(i), for `used` candidates from varying_[group] on.
+  template <class Key, class Low>
+  void fill_keys(Key* keys, const Value* values, std::size_t stride, std::size_t group, int shift, Low low) const {
+    const std::size_t used = std::min(lanes, varying_.size() - group);
+    for (std::size_t lane = 0; lane < used; ++lane) {
+      const std::size_t j = varying_[group + lane];
+      const Value* v = values + j * stride;
+      for (std::size_t i = 0; i < node_->size; ++i)
+        keys[i * lanes + lane] = static_cast<Key>(static_cast<Key>(v[i] - ranges_[j].min) << shift | static_cast<Key>(low(i)));
+    }
   }
 
   template <class Key>
-  void search_lanes(std::vector<Key>& keys, const Value* values, std::size_t stride, std::size_t first,
-                    std::size_t candidates) {
+  void search_lanes(std::vector<Key>& keys, const Value* values, std::size_t stride, std::size_t first) {
     static_assert(small_node <= 256, "positions take eight bits of a key");
-    const std::size_t size = node_->size;
-    reserve_at_least(keys, small_node * lanes);
-    list_varying(candidates);
+    reserve_at_least(keys, sorted_rows(node_->size) * lanes);
     for (std::size_t group = 0; group < varying_.size(); group += lanes) {
-      const std::size_t used = std::min(lanes, varying_.size() - group);
-      for (std::size_t lane = 0; lane < used; ++lane) {
-        const Value* v = values + varying_[group + lane] * stride;
-        const Value low = ranges_[varying_[group + lane]].min;
-        for (std::size_t i = 0; i < size; ++i)
-          keys[i * lanes + lane] = static_cast<Key>(static_cast<Key>(v[i] - low) << 8 | static_cast<Key>(i));
-      }
-      sort_lanes(keys.data(), size);
-      for (std::size_t lane = 0; lane < used; ++lane) {
+      fill_keys(keys.data(), values, stride, group, 8, [](std::size_t i) { return i; });
+      sort_lanes(keys.data(), node_->size);
+      for (std::size_t lane = 0; lane < std::min(lanes, varying_.size() - group); ++lane) {
         const std::size_t j = varying_[group + lane];
         const Key* key = keys.data() + lane;
         scan(
             values + j * stride, first + j, [key](std::size_t i) { return static_cast<std::size_t>(key[i * lanes] & 0xFF); },
             [key](std::size_t i) { return (key[i * lanes] >> 8) != (key[(i + 1) * lanes] >> 8); });
       }
+    }
+  }
+
+  // The same with codes in place of positions: see codes.hpp. Ranks stand for values too wide for a key.
+  void search_coded(const Value* values, std::size_t stride, std::size_t first, std::uint64_t widest) {
+    const std::size_t size = node_->size, rows = sorted_rows(size);
+    const std::uint32_t* codes = criterion_->codes();
+    const bool ranked = widest >> (32 - Codes::bits) != 0;
+    reserve_at_least(keys32_, (varying_.size() + lanes) * rows);
+    if (ranked) reserve_at_least(keys64_, (varying_.size() + lanes) * rows);
+    reserve_at_least(highest_, varying_.size() + lanes);
+    for (std::size_t group = 0; group < varying_.size(); group += lanes) {
+      std::uint32_t* keys = &keys32_[group * rows];
+      if (ranked) {
+        std::int64_t* wide = &keys64_[group * rows];
+        fill_keys(wide, values, stride, group, 8, [](std::size_t i) { return i; });
+        sort_lanes(wide, size);
+        for (std::size_t lane = 0; lane < std::min(lanes, varying_.size() - group); ++lane) {
+          std::uint32_t rank = 0;
+          for (std::size_t at = lane; at < size * lanes; at += lanes) {
+            if (at >= lanes) rank += wide[at] >> 8 != wide[at - lanes] >> 8;
+            keys[at] = rank << Codes::bits | codes[wide[at] & 0xFF];
+          }
+        }
+      } else {
+        fill_keys(keys, values, stride, group, Codes::bits, [codes](std::size_t i) { return codes[i]; });
+        sort_lanes(keys, size);
+      }
+      highest_coded_scores(keys, size, criterion_->totals(), &highest_[group]);
+    }
+
+    float bar = static_cast<float>(best_->score);
+    for (std::size_t k = 0; k < varying_.size(); ++k) bar = std::max(bar, highest_[k]);
+    bar *= 1.0f - 0x1.0p-20f;
+    for (std::size_t k = 0; k < varying_.size(); ++k) {
+      if (highest_[k] < bar) continue;
+      const std::size_t lane = k / lanes * lanes * rows + k % lanes;
+      const CodedSplit found = criterion_->best_coded_split(&keys32_[lane], size, best_->score);
+      if (found.rows == 0) continue;
+      const auto value = [&](std::size_t i) {
+        const std::size_t at = lane + i * lanes;
+        return static_cast<Value>(ranges_[varying_[k]].min + static_cast<Value>(ranked ? keys64_[at] >> 8 : Codes::value(keys32_[at])));
+      };
+      offer(found.score, first + varying_[k], value(found.rows - 1), value(found.rows));
     }
   }
 
@@ -321,13 +332,13 @@ class SplitSearch {
         [this](std::size_t i) { return keyed_[i].value != keyed_[i + 1].value; });
   }
 
-  // Histograms of bin_lanes candidates side by side: one pass over the bins serves all of them.
+  // Histograms of lanes candidates side by side: one pass over the bins serves all of them.
   void search_bins(const Value* values, std::size_t stride, std::size_t first, std::size_t candidates) {
     list_varying(candidates);
     const double before = best_->score;
     best_binner_.reset();
-    for (std::size_t group = 0; group < varying_.size(); group += bin_lanes)
-      search_bin_lanes(values, stride, first, &varying_[group], std::min(bin_lanes, varying_.size() - group));
+    for (std::size_t group = 0; group < varying_.size(); group += lanes)
+      search_bin_lanes(values, stride, first, &varying_[group], std::min(lanes, varying_.size() - group));
     if (best_->score > before && best_binner_) find_neighbours(values + (best_->candidate - first) * stride, ranges_[best_->candidate - first]);
   }
 
@@ -349,12 +360,12 @@ class SplitSearch {
   void search_bin_lanes(const Value* values, std::size_t stride, std::size_t first, const std::size_t* candidate,
                         std::size_t used) {
     const std::size_t size = node_->size;
-    const bool limited = limits_.min_count > 1 || limits_.min_weight > 1;
-    Binner<Value> binner[bin_lanes];
+    const bool limited = this->limited();
+    Binner<Value> binner[lanes];
     for (std::size_t lane = 0; lane < used; ++lane) binner[lane] = Binner<Value>(ranges_[candidate[lane]]);
-    for (std::size_t lane = used; lane < bin_lanes; ++lane) std::fill_n(chunk_.bin[lane], BinChunk::capacity, std::uint8_t{0});
+    for (std::size_t lane = used; lane < lanes; ++lane) std::fill_n(chunk_.bin[lane], BinChunk::capacity, std::uint8_t{0});
     criterion_->begin_bins();
-    if (limited) bin_rows_.assign(bin_count * bin_lanes, 0);
+    if (limited) bin_rows_.assign(bin_count * lanes, 0);
     for (chunk_.first = 0; chunk_.first < size; chunk_.first += BinChunk::capacity) {
       chunk_.size = std::min(BinChunk::capacity, size - chunk_.first);
       for (std::size_t lane = 0; lane < used; ++lane)
@@ -363,47 +374,94 @@ class SplitSearch {
       if (limited)
         for (std::size_t lane = 0; lane < used; ++lane)
           for (std::size_t i = 0; i < chunk_.size; ++i)
-            bin_rows_[chunk_.bin[lane][i] * bin_lanes + lane] += node_->count[chunk_.first + i];
+            bin_rows_[chunk_.bin[lane][i] * lanes + lane] += node_->count[chunk_.first + i];
     }
 
-    double best_score[bin_lanes], score[bin_lanes];
-    std::uint64_t best_bin[bin_lanes] = {}, left_count[bin_lanes] = {};
-    std::uint32_t heaviest[bin_lanes] = {}, heaviest_bin[bin_lanes] = {}, bin_weight[bin_lanes];
-    std::fill(best_score, best_score + bin_lanes, minus_infinity);
+    if constexpr (Criterion::has_narrow_bins) {
+      if (criterion_->narrow()) return scan_narrow_bins(values, stride, first, candidate, used, binner);
+    }
+    double best_score[lanes], score[lanes];
+    std::uint64_t left_count[lanes] = {};
+    std::uint32_t best_bin[lanes] = {}, heaviest[lanes] = {}, heaviest_bin[lanes] = {}, bin_weight[lanes];
+    std::fill(best_score, best_score + lanes, minus_infinity);
     criterion_->begin_bin_scan();
     for (std::uint32_t b = 0; b < bin_count; ++b) {
       criterion_->move_bin(b, bin_weight);
       criterion_->bin_scores(score);
       if (limited)
         for (std::size_t lane = 0; lane < used; ++lane) {
-          left_count[lane] += bin_rows_[b * bin_lanes + lane];
+          left_count[lane] += bin_rows_[b * lanes + lane];
           if (!sides_allowed(left_count[lane], criterion_->bin_left_weight(lane))) score[lane] = minus_infinity;
         }
-      for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
         const bool better = score[lane] > best_score[lane];
         best_score[lane] = better ? score[lane] : best_score[lane];
         best_bin[lane] = better ? b : best_bin[lane];
       }
-      for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
         const bool heavier = bin_weight[lane] > heaviest[lane];
         heaviest[lane] = heavier ? bin_weight[lane] : heaviest[lane];
         heaviest_bin[lane] = heavier ? b : heaviest_bin[lane];
       }
     }
+    for (std::size_t lane = 0; lane < used; ++lane)
+      if (!searched_crowded(values, stride, first, candidate[lane], binner[lane], heaviest_bin[lane], heaviest[lane]) && best_score[lane] > best_->score)
+        offer_bin(best_score[lane], first, candidate[lane], binner[lane], best_bin[lane]);
+  }
 
-    for (std::size_t lane = 0; lane < used; ++lane) {
-      const std::size_t j = candidate[lane];
-      const Value* v = values + j * stride;
-      if (!binner[lane].one_value_a_bin() && crowded(v, binner[lane], heaviest_bin[lane], heaviest[lane], ranges_[j])) {
-        const double before = best_->score;
-        search_sorted(v, first + j, ranges_[j]);
-        if (best_->score > before) best_binner_.reset();
-      } else if (best_score[lane] > best_->score) {
-        offer(best_score[lane], first + j, ranges_[j].min, ranges_[j].max);  // for now: see find_neighbours
-        best_binner_ = binner[lane];
-        best_bin_ = static_cast<std::uint32_t>(best_bin[lane]);
-      }
+  // The same from scores in single precision: only those that may be the highest are worth the exact expression.
+  void scan_narrow_bins(const Value* values, std::size_t stride, std::size_t first, const std::size_t* candidate, std::size_t used,
+                        const Binner<Value>* binner) {
+    criterion_->scan_bins(bin_scan_);
+    if (limited()) {
+      std::uint64_t left_count[lanes] = {};
+      for (std::size_t b = 0; b < bin_count; ++b)
+        for (std::size_t lane = 0; lane < used; ++lane) {
+          left_count[lane] += bin_rows_[b * lanes + lane];
+          if (!sides_allowed(left_count[lane], static_cast<std::uint64_t>(bin_scan_.left_weight[b][lane]))) bin_scan_.score[b][lane] = 0.0f;
+        }
     }
+    // Of equally heavy bins the first: weights come above the bins, counted from the last.
+    auto highest = all_lanes(0.0f);
+    auto heaviest = all_lanes<std::int32_t>(0), before = heaviest;
+    for (std::size_t b = 0; b < bin_count; ++b) {
+      highest = higher_lanes<float>(load_lanes(bin_scan_.score[b]), highest);
+      const auto weight = load_lanes(bin_scan_.left_weight[b]);
+      heaviest = higher_lanes<std::int32_t>((weight - before) * all_lanes<std::int32_t>(bin_count) + all_lanes(static_cast<std::int32_t>(bin_count - 1 - b)), heaviest);
+      before = weight;
+    }
+    for (std::size_t lane = 0; lane < used; ++lane) {
+      const auto heavy = static_cast<std::uint32_t>(heaviest[lane]);
+      if (searched_crowded(values, stride, first, candidate[lane], binner[lane], bin_count - 1 - heavy % bin_count, heavy / bin_count)) continue;
+      const float bar = std::max(static_cast<float>(best_->score), highest[lane]) * (1.0f - 0x1.0p-19f);
+      if (!(highest[lane] > 0.0f && highest[lane] >= bar)) continue;
+      double best_score = best_->score;
+      std::uint32_t best_bin = bin_count;
+      for (std::uint32_t b = 0; b < bin_count; ++b) {
+        if (!(bin_scan_.score[b][lane] >= bar)) continue;
+        const double score = criterion_->exact_score(bin_scan_, b, lane);
+        if (score <= best_score) continue;
+        best_score = score;
+        best_bin = b;
+      }
+      if (best_bin < bin_count) offer_bin(best_score, first, candidate[lane], binner[lane], best_bin);
+    }
+  }
+
+  // Where the heaviest bin is crowded, the candidate is searched by sorting.
+  bool searched_crowded(const Value* values, std::size_t stride, std::size_t first, std::size_t j, const Binner<Value>& binner,
+                        std::uint32_t heaviest_bin, std::uint32_t heaviest) {
+    if (binner.one_value_a_bin() || !crowded(values + j * stride, binner, heaviest_bin, heaviest, ranges_[j])) return false;
+    const double before = best_->score;
+    search_sorted(values + j * stride, first + j, ranges_[j]);
+    if (best_->score > before) best_binner_.reset();
+    return true;
+  }
+
+  void offer_bin(double score, std::size_t first, std::size_t j, const Binner<Value>& binner, std::uint32_t b) {
+    offer(score, first + j, ranges_[j].min, ranges_[j].max);  // for now: see find_neighbours
+    best_binner_ = binner;
+    best_bin_ = b;
   }
 
   // Whether a heavy bin holds much besides its lowest or its highest value: the mark of heavy tails, where one far value
@@ -460,9 +518,11 @@ class SplitSearch {
   std::vector<std::size_t> varying_;
   std::vector<std::uint32_t> keys32_;
   std::vector<std::int64_t> keys64_;
+  std::vector<float> highest_;  // scores of candidates, nearly
   std::vector<std::uint64_t> packed_, scratch_;
   std::vector<Keyed> keyed_;
   BinChunk chunk_;
+  BinScan bin_scan_;
   std::optional<Binner<Value>> best_binner_;  // of the best split, where that lies between bins
   std::uint32_t best_bin_ = 0;
   std::vector<std::uint64_t> bin_rows_;

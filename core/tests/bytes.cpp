@@ -126,7 +126,7 @@ TEST(sums_of_bytes_are_those_of_prefix_sums) {
     AtomList atoms;
     Sampler sampler(dictionary);
     Stream stream(round);
-    for (int i = 0; i < 40; ++i) sampler.draw(stream, atoms);
+    sampler.draw(stream, 40, atoms);
     check_twins(random, tables, dictionary, atoms, random.index(20), 1 + random.index(20), 1 + random.index(30), round);
   }
 }
@@ -165,7 +165,7 @@ TEST(sums_of_bytes_of_all_positions_and_sizes) {
     Stream stream(round);
     for (int draws = 0; draws < 200000 && seen.size() < possible; ++draws) {
       drawn.clear();
-      sampler.draw(stream, drawn);
+      sampler.draw(stream, 1, drawn);
       if (!seen.insert(drawn.cell).second) continue;
       for (std::size_t t = 0; t < drawn.cell.size(); ++t) atoms.add_term(drawn.cell[t], drawn.weight[t]);
       atoms.close_atom();
@@ -188,7 +188,7 @@ TEST(sums_of_bytes_at_the_edges_of_blocks) {
     AtomList atoms;
     Sampler sampler(dictionary);
     Stream stream(high);
-    for (int i = 0; i < 12; ++i) sampler.draw(stream, atoms);
+    sampler.draw(stream, 12, atoms);
     for (const std::size_t row_count : {1, 7, 8, 9, 15, 16, 17, 511, 512, 513, 1100})
       check_twins(random, tables, dictionary, atoms, 0, atoms.size(), row_count, static_cast<int>(high));
   }
@@ -202,7 +202,7 @@ TEST(sums_of_bytes_of_white_and_black) {
   const Table table(x.data(), 2, dictionary, CellType::bytes, Quantiser(0, 255.0));
   AtomList atoms;
   Stream stream(1);
-  Sampler(dictionary).draw(stream, atoms);
+  Sampler(dictionary).draw(stream, 1, atoms);
   BytePatchProjector project(table, dictionary);
   const std::uint32_t rows[] = {0, 1};
   std::uint16_t values[2];

@@ -250,23 +250,23 @@ static void check_bins_of(Random& random, const Sample& s, int round) {
   plain.begin_node(s.node);
   criterion.begin_node(s.node);
   for (int scan = 0; scan < 2; ++scan) {
-    const std::size_t bins = 1 + random.index(bin_count), used = 1 + random.index(bin_lanes);
+    const std::size_t bins = 1 + random.index(bin_count), used = 1 + random.index(lanes);
     std::vector<std::vector<std::uint8_t>> bin(used, std::vector<std::uint8_t>(s.node.size));
     for (auto& of_lane : bin)
       for (auto& b : of_lane) b = static_cast<std::uint8_t>(random.chance(0.05) ? bins - 1 : random.index(bins));
     fill_bins(criterion, bin, s.node.size);
-    bin.resize(bin_lanes, std::vector<std::uint8_t>(s.node.size, 0));
+    bin.resize(lanes, std::vector<std::uint8_t>(s.node.size, 0));
 
-    std::uint32_t moved[bin_count][bin_lanes];
-    std::uint64_t left[bin_count][bin_lanes];
-    double scores[bin_count][bin_lanes];
+    std::uint32_t moved[bin_count][lanes];
+    std::uint64_t left[bin_count][lanes];
+    double scores[bin_count][lanes];
     criterion.begin_bin_scan();
     for (std::size_t b = 0; b < bin_count; ++b) {
       criterion.move_bin(b, moved[b]);
       criterion.bin_scores(scores[b]);
-      for (std::size_t lane = 0; lane < bin_lanes; ++lane) left[b][lane] = criterion.bin_left_weight(lane);
+      for (std::size_t lane = 0; lane < lanes; ++lane) left[b][lane] = criterion.bin_left_weight(lane);
     }
-    for (std::size_t lane = 0; lane < bin_lanes; ++lane) {
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
       std::vector<std::vector<std::size_t>> rows_of_bin(bin_count);
       for (std::size_t i = 0; i < s.node.size; ++i) rows_of_bin[bin[lane][i]].push_back(i);
       plain.begin_scan();
@@ -326,8 +326,8 @@ TEST(squares_at_the_border_of_32_bits) {
     criterion.begin_bin_scan();
     criterion.begin_scan();
     for (std::size_t b = 0; b < 2; ++b) {
-      std::uint32_t moved[bin_lanes];
-      double scores[bin_lanes];
+      std::uint32_t moved[lanes];
+      double scores[lanes];
       criterion.move_bin(b, moved);
       criterion.bin_scores(scores);
       criterion.move(b);

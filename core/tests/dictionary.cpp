@@ -27,7 +27,7 @@ static AtomList draw(const Dictionary& dictionary, std::uint64_t key, std::size_
   Stream stream(key);
   AtomList atoms;
   sampler.begin_node();
-  for (std::size_t i = 0; i < n; ++i) sampler.draw(stream, atoms);
+  for (std::size_t i = 0; i < n; ++i) sampler.draw(stream, 1, atoms);
   return atoms;
 }
 
@@ -39,13 +39,13 @@ TEST(axis_draws_each_feature_once) {
     CHECK(sampler.enumerable());
     Stream stream(3);
     AtomList atoms;
-    for (std::int64_t i = 0; i < p; ++i) sampler.draw(stream, atoms);
+    for (std::int64_t i = 0; i < p; ++i) sampler.draw(stream, 1, atoms);
     CHECK_EQUAL(atoms.size(), p);
     CHECK_EQUAL(std::set<std::uint32_t>(atoms.cell.begin(), atoms.cell.end()).size(), p);
     CHECK(*std::max_element(atoms.cell.begin(), atoms.cell.end()) < p);
     for (const double weight : atoms.weight) CHECK_EQUAL(weight, 1.0);
     Stream before = stream;
-    for (int i = 0; i < 3; ++i) sampler.draw(stream, atoms);
+    for (int i = 0; i < 3; ++i) sampler.draw(stream, 1, atoms);
     CHECK_EQUAL(atoms.size(), p, "an exhausted axis gives no atom");
     CHECK_EQUAL(stream.next(), before.next(), "and consumes nothing");
   }
@@ -61,7 +61,7 @@ TEST(permutation_starts_at_the_identity_at_each_node) {
     sampler.begin_node();
     AtomList atoms;
     Stream stream(node);
-    for (std::size_t i = 0; i < draws; ++i) sampler.draw(stream, atoms);
+    for (std::size_t i = 0; i < draws; ++i) sampler.draw(stream, 1, atoms);
 
     std::vector<std::uint32_t> order(30);  // the definition
     for (std::uint32_t i = 0; i < 30; ++i) order[i] = i;
@@ -306,14 +306,14 @@ TEST(components_of_a_mixture_follow_their_probabilities) {
   CHECK(!sampler.enumerable());
   Stream stream(1);
   AtomList atoms;
-  for (int i = 0; i < 400; ++i) sampler.draw(stream, atoms);
+  for (int i = 0; i < 400; ++i) sampler.draw(stream, 1, atoms);
   std::size_t raw = 0;
   for (const std::uint32_t cell : atoms.cell) raw += cell < 5;
   CHECK_EQUAL(raw, 5u, "the axis is exhausted");
   CHECK(atoms.size() > 250 && atoms.size() < 350, atoms.size());
   sampler.begin_node();
   atoms.clear();
-  for (int i = 0; i < 40; ++i) sampler.draw(stream, atoms);
+  for (int i = 0; i < 40; ++i) sampler.draw(stream, 1, atoms);
   raw = 0;
   for (const std::uint32_t cell : atoms.cell) raw += cell < 5;
   CHECK_EQUAL(raw, 5u, "and fresh at the next node");

@@ -570,7 +570,7 @@ static std::size_t position_of_feature(const Dictionary& dictionary, std::uint64
   AtomList atoms;
   Sampler sampler(dictionary);
   Stream stream(key);
-  for (std::int64_t i = 0; i < dictionary.features(); ++i) sampler.draw(stream, atoms);
+  for (std::int64_t i = 0; i < dictionary.features(); ++i) sampler.draw(stream, 1, atoms);
   return static_cast<std::size_t>(std::find(atoms.cell.begin(), atoms.cell.end(), feature) - atoms.cell.begin());
 }
 

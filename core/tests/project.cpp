@@ -203,7 +203,7 @@ TEST(sampled_atoms_sum_features) {
         AtomList atoms;
         Sampler sampler(dictionary);
         Stream stream(round);
-        for (int i = 0; i < 30; ++i) sampler.draw(stream, atoms);
+        for (int i = 0; i < 30; ++i) sampler.draw(stream, 1, atoms);
         const auto p = static_cast<std::size_t>(dictionary.features());
         const auto of_cell = features_of_cells(shape, dictionary.views());
         std::vector<std::vector<double>> weights;

@@ -13,7 +13,7 @@ template <class Key>
 static void check_network(Random& random) {
   for (std::size_t size = 1; size <= small_node; ++size)
     for (int round = 0; round < 12; ++round) {
-      std::vector<Key> keys(size * lanes);
+      std::vector<Key> keys(sorted_rows(size) * lanes);
       // A network that sorts all zeros and ones sorts everything; whole keys show that none gets lost.
       for (auto& key : keys)
         key = round < 8 ? static_cast<Key>(random.chance(0.125 * round)) : static_cast<Key>(random.bits() >> 2);

@@ -1,0 +1,109 @@
+// Sorting: of a few keys in many lanes at once, and of many keys.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "lanes.hpp"
+
+namespace morf {
+
+inline constexpr std::size_t sort_block = 16;  // rows of keys sorted in registers
+
+// The rows that sort_lanes needs room for.
+constexpr std::size_t sorted_rows(std::size_t size) { return (size + sort_block - 1) / sort_block * sort_block; }
+
+// Batcher's merge-exchange network: compares the same pairs whatever the data, so one instruction serves many lanes.
+// Calls exchange(i, j, count): order the pairs (i, j), (i + 1, j + 1), ... of which there are `count`. Starts from sorted blocks
+// of `sorted` keys, a power of two.
+template <class Exchange>
+constexpr void merge_exchange(std::size_t size, std::size_t sorted, Exchange exchange) {
+  for (std::size_t p = sorted; p < size; p *= 2)
+    for (std::size_t k = p; k >= 1; k /= 2)
+      for (std::size_t j = k % p; j + k < size; j += 2 * k)
+        if ((j ^ (j + k)) < 2 * p) exchange(j, j + k, std::min(k, size - k - j));  // both in one block of 2 p
+}
+
+template <std::size_t size>
+struct Network {
+  static constexpr std::size_t count = [] {
+    std::size_t n = 0;
+    merge_exchange(size, 1, [&](std::size_t, std::size_t, std::size_t pairs) { n += pairs; });
+    return n;
+  }();
+  static constexpr std::array<std::pair<std::uint8_t, std::uint8_t>, count> pairs = [] {
+    std::array<std::pair<std::uint8_t, std::uint8_t>, count> list{};
+    std::size_t n = 0;
+    merge_exchange(size, 1, [&](std::size_t i, std::size_t j, std::size_t pairs) {
+      for (std::size_t k = 0; k < pairs; ++k) list[n++] = {static_cast<std::uint8_t>(i + k), static_cast<std::uint8_t>(j + k)};
+    });
+    return list;
+  }();
+};
+
+template <class Key>
+void exchange_lanes(LaneVector<Key>& a, LaneVector<Key>& b) {
+  const LaneVector<Key> low = lower_lanes<Key>(a, b);
+  b = higher_lanes<Key>(a, b);
+  a = low;
+}
+
+// In registers, as far as there are enough of them.
+template <std::size_t size, class Key>
+void sort_lanes_of(Key* keys) {
+  LaneVector<Key> row[size];
+  for (std::size_t i = 0; i < size; ++i) row[i] = load_lanes(keys + i * lanes);
+  [&]<std::size_t... n>(std::index_sequence<n...>) {
+    (exchange_lanes<Key>(row[Network<size>::pairs[n].first], row[Network<size>::pairs[n].second]), ...);
+  }(std::make_index_sequence<Network<size>::count>{});
+  for (std::size_t i = 0; i < size; ++i) store_lanes<Key>(row[i], keys + i * lanes);
+}
+
+// Sorts each lane of keys[i * lanes + lane], i < size. Has room for sorted_rows(size) rows, and writes there.
+template <class Key>
+void sort_lanes(Key* keys, std::size_t size) {
+  for (std::size_t block = 0; block < size; block += sort_block) {
+    const std::size_t used = std::min(sort_block, size - block), rows = used <= 4 ? 4 : used <= 8 ? 8 : sort_block;
+    Key* const of_block = keys + block * lanes;
+    std::fill(of_block + used * lanes, of_block + rows * lanes, std::numeric_limits<Key>::max());
+    if (rows == 4) sort_lanes_of<4>(of_block);
+    else if (rows == 8) sort_lanes_of<8>(of_block);
+    else sort_lanes_of<sort_block>(of_block);
+  }
+  merge_exchange(size, sort_block, [keys](std::size_t i, std::size_t j, std::size_t pairs) {
+    for (std::size_t k = 0; k < pairs * lanes; k += lanes) {
+      auto low = load_lanes(keys + i * lanes + k), high = load_lanes(keys + j * lanes + k);
+      exchange_lanes<Key>(low, high);
+      store_lanes<Key>(low, keys + i * lanes + k);
+      store_lanes<Key>(high, keys + j * lanes + k);
+    }
+  });
+}
+
+// Sorts value << 32 | position, with values of so many bits and positions in ascending order: by digits of the value,
+// the lowest first, which beats comparisons from a few hundred keys on.
+inline void sort_packed(std::vector<std::uint64_t>& keys, std::vector<std::uint64_t>& scratch, int value_bits) {
+  constexpr int digit_bits = 11;
+  if (keys.size() < 256) {
+    std::sort(keys.begin(), keys.end());
+    return;
+  }
+  scratch.resize(keys.size());
+  const int digits = std::max(1, (value_bits + digit_bits - 1) / digit_bits), bits = (value_bits + digits - 1) / digits;
+  const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+  for (int digit = 0; digit < digits; ++digit) {
+    const int shift = 32 + digit * bits;
+    std::uint32_t begin[(1 << digit_bits) + 1] = {};
+    for (const std::uint64_t key : keys) ++begin[(key >> shift & mask) + 1];
+    for (std::size_t d = 1; d <= mask; ++d) begin[d] += begin[d - 1];
+    for (const std::uint64_t key : keys) scratch[begin[key >> shift & mask]++] = key;
+    std::swap(keys, scratch);
+  }
+}
+
+}  // namespace morf
