@@ -123,8 +123,9 @@ nb::object to_narrow_numpy(std::vector<T> values) {
   return as_given();
 }
 
-nb::dict to_dict(Tree tree) {
+nb::dict to_dict(Tree tree, std::vector<std::uint32_t> sizes) {
   nb::dict d;
+  d["tree_size"] = to_numpy(std::move(sizes));
   d["next"] = to_narrow_numpy(std::move(tree.next));
   if (tree.real_threshold.empty()) d["threshold"] = to_narrow_numpy(std::move(tree.threshold));
   else d["threshold"] = to_narrow_numpy(std::move(tree.real_threshold));
@@ -138,6 +139,19 @@ nb::dict to_dict(Tree tree) {
   d["distribution_weight"] = to_narrow_numpy(std::move(tree.distribution_weight));
   d["leaf_value"] = to_numpy(std::vector<double>(tree.leaf_value));
   return d;
+}
+
+void check_bag(const Bag& bag, const std::uint32_t* classes, std::size_t class_count) {
+  std::uint64_t total_count = 0, total_weight = 0;
+  for (std::size_t i = 0; i < bag.rows; ++i) {
+    if (bag.count[i] == 0) continue;
+    total_count += bag.count[i];
+    total_weight += bag.weight[i];
+    if (bag.weight[i] == 0) throw std::invalid_argument("a drawn row has no weight");
+    if (classes != nullptr && classes[i] >= class_count) throw std::invalid_argument("class out of range");
+  }
+  if (total_count == 0) throw std::invalid_argument("the bag is empty");
+  if (total_count >> 31 || total_weight >> 31) throw std::invalid_argument("counts or weights sum to 2^31 or more");
 }
 
 std::string instruction_set() {
@@ -291,9 +305,9 @@ NB_MODULE(MORFOREST_MODULE, m) {
   nb::class_<StopFlag>(m, "StopFlag").def(nb::init<>()).def("set", [](StopFlag& self) { self.set = true; });
 
   m.def(
-      "grow_tree",
-      [](const Table& table, const Dictionary& dictionary, std::uint64_t key, const Vector<std::uint32_t>& count,
-         const Vector<std::uint32_t>& weight, const Vector<std::uint32_t>& classes, std::size_t class_count,
+      "grow_trees",
+      [](const Table& table, const Dictionary& dictionary, const Vector<std::uint64_t>& keys,
+         const Vector<std::uint32_t>& count, const Vector<std::uint32_t>& weight, const Vector<std::uint32_t>& classes, std::size_t class_count,
          const Vector<std::int64_t>& values, int bits, const std::string& criterion, const std::string& splitter,
          std::size_t candidates, std::uint64_t max_depth, std::uint64_t min_samples_split, std::uint64_t min_samples_leaf,
          double min_weight_fraction_leaf, double min_impurity_decrease, std::uint64_t max_leaf_nodes, const StopFlag& stop) {
@@ -312,34 +326,33 @@ NB_MODULE(MORFOREST_MODULE, m) {
         rule.min_impurity_decrease = min_impurity_decrease;
         rule.max_leaf_nodes = max_leaf_nodes;
         const bool classification = rule.criterion == CriterionKind::gini || rule.criterion == CriterionKind::entropy;
-        const std::size_t rows = table.rows();
-        if (count.size() != rows || weight.size() != rows || (classification ? classes.size() : values.size()) != rows)
-          throw std::invalid_argument("targets, counts and weights need one entry a row");
+        const std::size_t rows = table.rows(), trees = keys.size();
+        if (trees == 0 || count.size() != trees * rows || weight.size() != trees * rows)
+          throw std::invalid_argument("counts and weights need one entry a row and tree");
+        if ((classification ? classes.size() : values.size()) != rows) throw std::invalid_argument("targets need one entry a row");
         if (!table.suits(dictionary)) throw std::invalid_argument("the table was made for another dictionary");
-        std::uint64_t total_count = 0, total_weight = 0;
-        for (std::size_t i = 0; i < rows; ++i) {
-          if (count.data()[i] == 0) continue;
-          total_count += count.data()[i];
-          total_weight += weight.data()[i];
-          if (weight.data()[i] == 0) throw std::invalid_argument("a drawn row has no weight");
-          if (classification && classes.data()[i] >= class_count) throw std::invalid_argument("class out of range");
-        }
-        if (total_count == 0) throw std::invalid_argument("the bag is empty");
-        if (total_count >> 31 || total_weight >> 31) throw std::invalid_argument("counts or weights sum to 2^31 or more");
+        for (std::size_t first = 0; first < trees * rows; first += rows)
+          check_bag({count.data() + first, weight.data() + first, rows}, classification ? classes.data() : nullptr, class_count);
         const Targets targets{classes.data(), class_count, values.data(), bits};
-        const Bag bag{count.data(), weight.data(), rows};
-        Tree tree;
+        Tree all;
+        std::vector<std::uint32_t> sizes;
         {
           nb::gil_scoped_release release;
           Watch watch(stop);
-          tree = grow_tree(table, dictionary, targets, bag, rule, derive(key, Purpose::root), std::ref(watch));
+          for (std::size_t i = 0; i < trees; ++i) {
+            const Bag bag{count.data() + i * rows, weight.data() + i * rows, rows};
+            Tree tree = grow_tree(table, dictionary, targets, bag, rule, derive(keys.data()[i], Purpose::root), std::ref(watch));
+            sizes.push_back(static_cast<std::uint32_t>(tree.next.size()));
+            if (i == 0) all = std::move(tree);
+            else append_tree(all, tree, classification ? class_count : 0);
+          }
         }
-        return to_dict(std::move(tree));
+        return to_dict(std::move(all), std::move(sizes));
       },
-      "table"_a, "dictionary"_a, "tree_key"_a, "count"_a, "weight"_a, "classes"_a, "class_count"_a, "values"_a, "bits"_a,
+      "table"_a, "dictionary"_a, "tree_keys"_a, "count"_a, "weight"_a, "classes"_a, "class_count"_a, "values"_a, "bits"_a,
       "criterion"_a, "splitter"_a, "candidates"_a, "max_depth"_a, "min_samples_split"_a, "min_samples_leaf"_a,
       "min_weight_fraction_leaf"_a, "min_impurity_decrease"_a, "max_leaf_nodes"_a, "stop"_a,
-      "One tree, as a dictionary of flat arrays.");
+      "Trees behind one another, as a dictionary of flat arrays: children count within a tree, payloads within the dictionary.");
 
   m.def(
       "depth_first_next",

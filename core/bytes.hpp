@@ -137,28 +137,32 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
         const std::size_t patches = std::min(group, patch_count - j);
         std::uint16_t* out = values + j * values_stride + i;
         if (size == block) {
-          project_block<pairs>(bytes, &patches_[j], patches, out, values_stride);
+          project_block<pairs, false>(bytes, &patches_[j], patches, out, values_stride);
         } else {
           std::uint16_t whole[group * block];
-          project_block<pairs>(bytes, &patches_[j], patches, whole, block);
+          if (size <= block / 2) project_block<pairs, true>(bytes, &patches_[j], patches, whole, block);
+          else project_block<pairs, false>(bytes, &patches_[j], patches, whole, block);
           for (std::size_t k = 0; k < patches; ++k) std::memcpy(out + k * values_stride, whole + k * block, size * sizeof *out);
         }
       }
     }
   }
 
-  // The values of eight rows, each below 2^15, for each patch. The rows' addresses stay in registers.
-  template <int pairs>
+  // The values of eight rows, each below 2^15, for each patch; half: of the first four, twice. The rows' addresses stay in
+  // registers.
+  template <int pairs, bool half>
   static void project_block(const std::uint8_t* const* bytes, Patch* patch, std::size_t patches, std::uint16_t* out,
                             std::size_t out_stride) {
     const std::uint8_t *const r0 = bytes[0], *const r1 = bytes[1], *const r2 = bytes[2], *const r3 = bytes[3],
                        *const r4 = bytes[4], *const r5 = bytes[5], *const r6 = bytes[6], *const r7 = bytes[7];
     for (Patch* const end = patch + patches; patch != end; ++patch, out += out_stride) {
       const Rectangle at = patch->rectangle;
-      const __m128i sums = _mm_packs_epi32(add_pairs(even(halves<pairs>(r0, at), halves<pairs>(r1, at)),
-                                                     even(halves<pairs>(r2, at), halves<pairs>(r3, at))),
-                                           add_pairs(even(halves<pairs>(r4, at), halves<pairs>(r5, at)),
-                                                     even(halves<pairs>(r6, at), halves<pairs>(r7, at))));
+      const __m128i first = add_pairs(even(halves<pairs>(r0, at), halves<pairs>(r1, at)),
+                                      even(halves<pairs>(r2, at), halves<pairs>(r3, at)));
+      const __m128i second = half ? first
+                                  : add_pairs(even(halves<pairs>(r4, at), halves<pairs>(r5, at)),
+                                              even(halves<pairs>(r6, at), halves<pairs>(r7, at)));
+      const __m128i sums = _mm_packs_epi32(first, second);
       patch->low = _mm_min_epi16(patch->low, sums);
       patch->high = _mm_max_epi16(patch->high, sums);
       _mm_storeu_si128(reinterpret_cast<__m128i*>(out), sums);

@@ -45,6 +45,28 @@ struct CodedSplit {
 
 #if MORFOREST_CODES
 
+// keys[k * lanes + lane] = from[lane][i + k] above code[k], for a square of rows and lanes.
+inline void make_coded_keys(const std::uint16_t* const* from, std::size_t i, const std::uint32_t* code, std::uint32_t* keys) {
+  __m128i lane[lanes], twos[lanes], fours[lanes];
+  for (std::size_t k = 0; k < lanes; ++k) lane[k] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from[k] + i));
+  for (std::size_t k = 0; k < 4; ++k) {  // twos[k], twos[k + 4]: rows 0-3 and 4-7 of lanes k and k + 4
+    twos[k] = _mm_unpacklo_epi16(lane[k], lane[k + 4]);
+    twos[k + 4] = _mm_unpackhi_epi16(lane[k], lane[k + 4]);
+  }
+  for (std::size_t k = 0; k < 2; ++k) {
+    fours[2 * k] = _mm_unpacklo_epi16(twos[4 * k], twos[4 * k + 2]);
+    fours[2 * k + 1] = _mm_unpackhi_epi16(twos[4 * k], twos[4 * k + 2]);
+    fours[2 * k + 4] = _mm_unpacklo_epi16(twos[4 * k + 1], twos[4 * k + 3]);
+    fours[2 * k + 5] = _mm_unpackhi_epi16(twos[4 * k + 1], twos[4 * k + 3]);
+  }
+  for (std::size_t k = 0; k < lanes; ++k) {
+    const __m128i even = fours[k / 2], odd = fours[k / 2 + 4];
+    const __m128i row = k % 2 == 0 ? _mm_unpacklo_epi16(even, odd) : _mm_unpackhi_epi16(even, odd);
+    const __m256i key = _mm256_or_si256(_mm256_slli_epi32(_mm256_cvtepu16_epi32(row), Codes::bits), _mm256_set1_epi32(static_cast<int>(code[k])));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(keys + k * lanes), key);
+  }
+}
+
 // highest[lane]: the highest score of a split of that lane within a few units in the last place, 0 where there is no split.
 // Left weights by class are bytes, four to a word; shifts by 32 and more, or by less than nothing, give zero.
 template <int words>
@@ -90,6 +112,12 @@ inline void highest_coded_scores(const std::uint32_t* keys, std::size_t size, co
   else if (total.classes <= 12) highest_coded_scores<3>(keys, size, total, highest);
   else highest_coded_scores<4>(keys, size, total, highest);
 }
+
+#else
+
+// Without AVX2 no criterion has codes, and nobody calls these.
+void make_coded_keys(const std::uint16_t* const* from, std::size_t i, const std::uint32_t* code, std::uint32_t* keys);
+void highest_coded_scores(const std::uint32_t* keys, std::size_t size, const GiniTotals& total, float* highest);
 
 #endif
 

@@ -43,11 +43,14 @@ struct BinChunk {
   std::uint8_t bin[lanes][capacity];
 };
 
-// What a scan over narrow bins finds: sums of the two sides after each bin, their score within a few units in the last place of
-// single precision (not a number where a side is empty), and the weight of the bin.
+// What a scan over narrow bins finds, by lane: sums of the two sides after each bin, and their score within a few units in the
+// last place of single precision (not a number where a side is empty); the highest of the scores, 0 if there is none; the
+// heaviest bin, as its weight times bin_count plus the number of bins behind it.
 struct BinScan {
   std::int32_t left_sum[bin_count][lanes], right_sum[bin_count][lanes], left_weight[bin_count][lanes];
   float score[bin_count][lanes];
+  float highest[lanes];
+  std::int32_t heaviest[lanes];
 };
 
 // The rows of a node, in node order. Counts say how often a row was drawn, weights what it counts for.
@@ -376,6 +379,8 @@ class ClassCriterion {
     PairVector* const left = fixed != 0 ? kept : left_pairs_.data();
     const PairVector one = all_pairs(1, 1);
     const auto all_squares = all_lanes(static_cast<std::int32_t>(total_sum_)), all_weight = all_lanes(static_cast<std::int32_t>(total_weight_));
+    auto heaviest = all_lanes<std::int32_t>(0), before = heaviest;
+    auto highest = all_lanes(0.0f);
     for (std::size_t b = 0; b < bin_count; ++b) {
       const std::uint16_t* bin = narrow_bins_.data() + b * lanes * 2;
       auto squares = all_lanes<std::int32_t>(0), products = squares, weight = squares;
@@ -387,13 +392,18 @@ class ClassCriterion {
       }
       const auto right = right_squares<LaneVector<std::int32_t>>(all_squares, products, squares);
       const auto left_weight = convert_lanes<float, std::int32_t>(weight), right_weight = convert_lanes<float, std::int32_t>(all_weight - weight);
+      const auto score = (convert_lanes<float, std::int32_t>(squares) * right_weight + convert_lanes<float, std::int32_t>(right) * left_weight) /
+                         (left_weight * right_weight);
       store_lanes<std::int32_t>(squares, scan.left_sum[b]);
       store_lanes<std::int32_t>(right, scan.right_sum[b]);
       store_lanes<std::int32_t>(weight, scan.left_weight[b]);
-      store_lanes<float>((convert_lanes<float, std::int32_t>(squares) * right_weight + convert_lanes<float, std::int32_t>(right) * left_weight) /
-                             (left_weight * right_weight),
-                         scan.score[b]);
+      store_lanes<float>(score, scan.score[b]);
+      highest = higher_lanes<float>(score, highest);
+      heaviest = higher_lanes<std::int32_t>((weight - before) * all_lanes<std::int32_t>(bin_count) + all_lanes(static_cast<std::int32_t>(bin_count - 1 - b)), heaviest);
+      before = weight;
     }
+    store_lanes<float>(highest, scan.highest);
+    store_lanes<std::int32_t>(heaviest, scan.heaviest);
   }
 
   void move_bin_of_squares(const std::uint32_t* bin, std::uint32_t* moved) {

@@ -67,7 +67,7 @@ struct Component {
   std::vector<std::uint64_t> cumulative{};  // finite: of the atoms (empty: uniform); sparse: of the number of nonzeros
   AtomList atoms{};                         // finite
   std::vector<PatchAxis> axes{};            // patch
-  bool box = false;                         // patch: an interval along each axis, and at most max_box_corners
+  std::size_t box_corners = 0;              // patch: at most so many, if an interval along each axis; else 0
 
   bool uniform() const { return kind == Kind::axis || (kind == Kind::finite && cumulative.empty()); }
 };
@@ -113,7 +113,7 @@ class Dictionary {
     std::int64_t stride = 1;
     std::uint32_t prefixed_axes = 0;
     std::size_t corners = 1;
-    component.box = true;
+    bool box = true;
     for (std::size_t axis = rank; axis-- > 0;) {
       if (min_size[axis] < 1 || max_size[axis] < min_size[axis] || max_size[axis] > shape_[axis])
         throw std::invalid_argument("patch sizes must satisfy 1 <= min <= max <= length");
@@ -124,9 +124,9 @@ class Dictionary {
                               contiguous[axis], stride,         prefixed};
       stride *= shape_[axis];
       if (prefixed && corners <= max_box_corners) corners *= 2;
-      component.box &= max_size[axis] == 1 || (prefixed && boundary[axis] != Boundary::wrap);
+      box &= max_size[axis] == 1 || (prefixed && boundary[axis] != Boundary::wrap);
     }
-    component.box &= corners <= max_box_corners;
+    if (box && corners <= max_box_corners) component.box_corners = corners;
     add(std::move(component), prefixed_axes);
   }
 
@@ -196,7 +196,8 @@ class Sampler {
 
   // Draws `count` times. Each draw appends one atom, or nothing if the drawn component is exhausted at this node.
   void draw(Stream& stream, std::size_t count, AtomList& out) {
-    if (permutations_.size() == 1 && dictionary_.components()[0].box) return draw_boxes(dictionary_.components()[0], stream, count, out);
+    if (permutations_.size() == 1 && dictionary_.components()[0].box_corners > 0)
+      return draw_boxes(dictionary_.components()[0], stream, count, out);
     for (std::size_t i = 0; i < count; ++i) draw_one(stream, out);
   }
 
@@ -228,7 +229,7 @@ class Sampler {
       }
       case Component::Kind::sparse: draw_sparse(component, stream, out); break;
       case Component::Kind::patch:
-        if (component.box) return draw_boxes(component, stream, 1, out);
+        if (component.box_corners > 0) return draw_boxes(component, stream, 1, out);
         draw_patch(component, stream, out);
         break;
     }
@@ -311,8 +312,8 @@ class Sampler {
   // The same for boxes of few corners, written in place: small nodes spend much of their time drawing.
   void draw_boxes(const Component& component, Stream& stream, std::size_t count, AtomList& out) {
     std::size_t terms = out.cell.size(), atoms = out.begin.size();
-    out.cell.resize(terms + count * max_box_corners);
-    out.weight.resize(terms + count * max_box_corners);
+    out.cell.resize(terms + count * component.box_corners);
+    out.weight.resize(terms + count * component.box_corners);
     out.begin.resize(atoms + count);
     for (std::size_t i = 0; i < count; ++i) {
       terms += draw_box(component, stream, &out.cell[terms], &out.weight[terms]);

@@ -66,6 +66,27 @@ struct Tree {
   std::vector<double> leaf_value;
 };
 
+// Puts a tree behind others. Children count within their tree, payloads go on counting. class_count: 0 in regression.
+inline void append_tree(Tree& to, const Tree& tree, std::size_t class_count) {
+  const auto payloads = static_cast<std::int64_t>(class_count > 0 ? to.distribution_size.size() : to.leaf_value.size());
+  const auto first = static_cast<std::int32_t>(-1 - static_cast<std::int64_t>(class_count));
+  if (payloads + static_cast<std::int64_t>(tree.next.size() + class_count) > std::numeric_limits<std::int32_t>::max())
+    throw std::length_error("trees have more than 2^31 leaves");
+  for (const std::int32_t next : tree.next) to.next.push_back(next > first ? next : static_cast<std::int32_t>(next - payloads));
+  const auto append = [](auto& values, const auto& more) { values.insert(values.end(), more.begin(), more.end()); };
+  append(to.threshold, tree.threshold);
+  append(to.real_threshold, tree.real_threshold);
+  append(to.weight, tree.weight);
+  append(to.gain, tree.gain);
+  append(to.term_count, tree.term_count);
+  append(to.term_cell, tree.term_cell);
+  append(to.term_weight, tree.term_weight);
+  append(to.distribution_size, tree.distribution_size);
+  append(to.distribution_class, tree.distribution_class);
+  append(to.distribution_weight, tree.distribution_weight);
+  append(to.leaf_value, tree.leaf_value);
+}
+
 inline constexpr int max_rounds = 16;                             // of redrawing when no candidate splits
 inline constexpr std::size_t values_at_once = std::size_t{1} << 21;  // candidates pass in groups below this size
 
@@ -78,17 +99,11 @@ class Grower {
   Grower(Projection<Value>& projection, const Dictionary& dictionary, const Targets& targets, const Bag& bag,
          const GrowthRule& rule, Criterion criterion, const Poll& poll)
       : rule_(rule), poll_(poll), class_count_(targets.class_count), bag_(bag), criterion_(std::move(criterion)),
-        sampler_(dictionary), project_(projection), tree_weight_(0), search_(rule.splitter, limits(bag, rule)) {
-    for (std::size_t row = 0; row < bag.rows; ++row) {
-      if (bag.count[row] == 0) continue;
-      rows_.push_back(static_cast<std::uint32_t>(row));
-      tree_weight_ += bag.weight[row];
-    }
-    scratch_.resize(rows_.size());
-    min_weight_ = limits(bag, rule).min_weight;
-  }
+        sampler_(dictionary), project_(projection), rows_(rows_of(bag)), tree_weight_(weight_of(bag)),
+        limits_(limits(rule, tree_weight_)), search_(rule.splitter, limits_), scratch_(rows_.size()) {}
 
   Tree grow(std::uint64_t root_key) {
+    reserve_nodes(std::min<std::size_t>(rows_.size(), 256));
     add_node();
     const Open root{0, 0, rows_.size(), 0, root_key};
     if (rule_.max_leaf_nodes == std::numeric_limits<std::uint64_t>::max()) grow_depth_first(root);
@@ -115,12 +130,26 @@ class Grower {
     }
   };
 
-  static SideLimits limits(const Bag& bag, const GrowthRule& rule) {
+  static std::vector<std::uint32_t> rows_of(const Bag& bag) {
+    std::vector<std::uint32_t> rows(bag.rows);
+    std::size_t size = 0;
+    for (std::size_t row = 0; row < bag.rows; ++row) {
+      rows[size] = static_cast<std::uint32_t>(row);
+      size += bag.count[row] != 0;
+    }
+    rows.resize(size);
+    return rows;
+  }
+
+  static std::uint64_t weight_of(const Bag& bag) {
     std::uint64_t total = 0;
-    for (std::size_t row = 0; row < bag.rows; ++row)
-      if (bag.count[row] != 0) total += bag.weight[row];
+    for (std::size_t row = 0; row < bag.rows; ++row) total += bag.count[row] != 0 ? bag.weight[row] : 0;
+    return total;
+  }
+
+  static SideLimits limits(const GrowthRule& rule, std::uint64_t tree_weight) {
     return {std::max<std::uint64_t>(rule.min_samples_leaf, 1),
-            static_cast<std::uint64_t>(std::ceil(rule.min_weight_fraction_leaf * static_cast<double>(total)))};
+            static_cast<std::uint64_t>(std::ceil(rule.min_weight_fraction_leaf * static_cast<double>(tree_weight)))};
   }
 
   void grow_depth_first(const Open& root) {
@@ -189,7 +218,7 @@ class Grower {
 
   bool search_node(const Open& open, const NodeRows& node, Found& found) {
     if (criterion_.pure() || node.total_count < rule_.min_samples_split ||
-        node.total_count < 2 * rule_.min_samples_leaf || node.total_weight < 2 * min_weight_ ||
+        node.total_count < 2 * rule_.min_samples_leaf || node.total_weight < 2 * limits_.min_weight ||
         open.depth >= rule_.max_depth)
       return false;
 
@@ -276,6 +305,16 @@ class Grower {
             {child + 1, middle, node.end, node.depth + 1, derive(node.key, Purpose::right)}};
   }
 
+  // So many nodes are added without moving the others: small trees are grown by the thousand.
+  void reserve_nodes(std::size_t nodes) {
+    tree_.next.reserve(nodes);
+    tree_.threshold.reserve(std::is_integral_v<Value> ? nodes : 0);
+    tree_.weight.reserve(nodes);
+    tree_.gain.reserve(nodes);
+    tree_.term_count.reserve(nodes);
+    term_begin_.reserve(nodes);
+  }
+
   void add_node() {
     tree_.next.push_back(0);
     if constexpr (std::is_integral_v<Value>) tree_.threshold.push_back(0);
@@ -333,11 +372,12 @@ class Grower {
   Criterion criterion_;
   Sampler sampler_;
   Projection<Value>& project_;
+  std::vector<std::uint32_t> rows_;
   std::uint64_t tree_weight_;
+  SideLimits limits_;
   SplitSearch<Value, Criterion> search_;
-  std::uint64_t min_weight_;
+  std::vector<std::uint32_t> scratch_, count_, weight_;
   Tree tree_;
-  std::vector<std::uint32_t> rows_, scratch_, count_, weight_;
   std::vector<std::size_t> term_begin_;
   AtomList atoms_;
   std::vector<Value> values_, best_values_;

@@ -264,11 +264,26 @@ class SplitSearch {
     }
   }
 
+  // Eight rows of eight candidates at a time, where values fit a key as they are.
+  void fill_coded(std::uint32_t* keys, const Value* values, std::size_t stride, std::size_t group) const {
+    const std::uint32_t* codes = criterion_->codes();
+    if constexpr (sizeof(Value) == 2) {
+      const std::uint16_t* from[lanes];
+      for (std::size_t lane = 0; lane < lanes; ++lane) from[lane] = values + varying_[std::min(group + lane, varying_.size() - 1)] * stride;
+      std::size_t i = 0;
+      for (; i + lanes <= node_->size; i += lanes) make_coded_keys(from, i, codes + i, keys + i * lanes);
+      for (; i < node_->size; ++i)
+        for (std::size_t lane = 0; lane < lanes; ++lane) keys[i * lanes + lane] = std::uint32_t{from[lane][i]} << Codes::bits | codes[i];
+    } else {
+      fill_keys(keys, values, stride, group, Codes::bits, [codes](std::size_t i) { return codes[i]; });
+    }
+  }
+
   // The same with codes in place of positions: see codes.hpp. Ranks stand for values too wide for a key.
   void search_coded(const Value* values, std::size_t stride, std::size_t first, std::uint64_t widest) {
     const std::size_t size = node_->size, rows = sorted_rows(size);
     const std::uint32_t* codes = criterion_->codes();
-    const bool ranked = widest >> (32 - Codes::bits) != 0;
+    const bool ranked = widest >> (32 - Codes::bits) != 0;  // never values of 16 bits
     reserve_at_least(keys32_, (varying_.size() + lanes) * rows);
     if (ranked) reserve_at_least(keys64_, (varying_.size() + lanes) * rows);
     reserve_at_least(highest_, varying_.size() + lanes);
@@ -286,7 +301,7 @@ class SplitSearch {
           }
         }
       } else {
-        fill_keys(keys, values, stride, group, Codes::bits, [codes](std::size_t i) { return codes[i]; });
+        fill_coded(keys, values, stride, group);
         sort_lanes(keys, size);
       }
       highest_coded_scores(keys, size, criterion_->totals(), &highest_[group]);
@@ -302,7 +317,8 @@ class SplitSearch {
       if (found.rows == 0) continue;
       const auto value = [&](std::size_t i) {
         const std::size_t at = lane + i * lanes;
-        return static_cast<Value>(ranges_[varying_[k]].min + static_cast<Value>(ranked ? keys64_[at] >> 8 : Codes::value(keys32_[at])));
+        if constexpr (sizeof(Value) == 2) return static_cast<Value>(Codes::value(keys32_[at]));
+        else return static_cast<Value>(ranges_[varying_[k]].min + static_cast<Value>(ranked ? keys64_[at] >> 8 : Codes::value(keys32_[at])));
       };
       offer(found.score, first + varying_[k], value(found.rows - 1), value(found.rows));
     }
@@ -412,34 +428,28 @@ class SplitSearch {
   // The same from scores in single precision: only those that may be the highest are worth the exact expression.
   void scan_narrow_bins(const Value* values, std::size_t stride, std::size_t first, const std::size_t* candidate, std::size_t used,
                         const Binner<Value>* binner) {
-    criterion_->scan_bins(bin_scan_);
+    BinScan& scan = bin_scan_;
+    criterion_->scan_bins(scan);
     if (limited()) {
       std::uint64_t left_count[lanes] = {};
+      std::fill_n(scan.highest, lanes, 0.0f);
       for (std::size_t b = 0; b < bin_count; ++b)
         for (std::size_t lane = 0; lane < used; ++lane) {
           left_count[lane] += bin_rows_[b * lanes + lane];
-          if (!sides_allowed(left_count[lane], static_cast<std::uint64_t>(bin_scan_.left_weight[b][lane]))) bin_scan_.score[b][lane] = 0.0f;
+          if (!sides_allowed(left_count[lane], static_cast<std::uint64_t>(scan.left_weight[b][lane]))) scan.score[b][lane] = 0.0f;
+          if (scan.score[b][lane] > scan.highest[lane]) scan.highest[lane] = scan.score[b][lane];
         }
     }
-    // Of equally heavy bins the first: weights come above the bins, counted from the last.
-    auto highest = all_lanes(0.0f);
-    auto heaviest = all_lanes<std::int32_t>(0), before = heaviest;
-    for (std::size_t b = 0; b < bin_count; ++b) {
-      highest = higher_lanes<float>(load_lanes(bin_scan_.score[b]), highest);
-      const auto weight = load_lanes(bin_scan_.left_weight[b]);
-      heaviest = higher_lanes<std::int32_t>((weight - before) * all_lanes<std::int32_t>(bin_count) + all_lanes(static_cast<std::int32_t>(bin_count - 1 - b)), heaviest);
-      before = weight;
-    }
     for (std::size_t lane = 0; lane < used; ++lane) {
-      const auto heavy = static_cast<std::uint32_t>(heaviest[lane]);
+      const auto heavy = static_cast<std::uint32_t>(scan.heaviest[lane]);
       if (searched_crowded(values, stride, first, candidate[lane], binner[lane], bin_count - 1 - heavy % bin_count, heavy / bin_count)) continue;
-      const float bar = std::max(static_cast<float>(best_->score), highest[lane]) * (1.0f - 0x1.0p-19f);
-      if (!(highest[lane] > 0.0f && highest[lane] >= bar)) continue;
+      const float bar = std::max(static_cast<float>(best_->score), scan.highest[lane]) * (1.0f - 0x1.0p-19f);
+      if (!(scan.highest[lane] > 0.0f && scan.highest[lane] >= bar)) continue;
       double best_score = best_->score;
       std::uint32_t best_bin = bin_count;
       for (std::uint32_t b = 0; b < bin_count; ++b) {
-        if (!(bin_scan_.score[b][lane] >= bar)) continue;
-        const double score = criterion_->exact_score(bin_scan_, b, lane);
+        if (!(scan.score[b][lane] >= bar)) continue;
+        const double score = criterion_->exact_score(scan, b, lane);
         if (score <= best_score) continue;
         best_score = score;
         best_bin = b;

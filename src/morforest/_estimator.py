@@ -110,18 +110,18 @@ class BaseMorf(BaseEstimator):
             )
             return self
         task, target_format = self._prepare(X, target, weights, plan, before)
-        trees: list[dict[str, np.ndarray]] = []
+        grown: list[dict[str, np.ndarray]] = []
         try:
             numbers = range(first, int(self.n_estimators))
-            for tree in grow_trees(task, numbers, self.n_jobs, self.verbose):
-                trees.append(tree)
+            for some in grow_trees(task, numbers, self.n_jobs, self.verbose):
+                grown.append(some)
             task.table.release()  # before the trees are put together, which takes memory too
         finally:
-            if trees:
+            if grown:
                 views, cell_format = task.table.dictionary.views, task.table.cell_format
                 class_count = task.targets["class_count"]
                 self._forest = assemble(
-                    trees, shape, views, cell_format, class_count, target_format, before
+                    grown, shape, views, cell_format, class_count, target_format, before
                 )
                 self.data_shape_ = shape
                 self.dictionary_ = plan.dictionary

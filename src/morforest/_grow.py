@@ -17,9 +17,9 @@ from morforest._numbers import CellFormat, Cells, blocks, core_dtype, fixed_weig
 from morforest._validation import class_factors
 from morforest.dictionary import Plan
 
-# Few enough tasks to cost nothing, small enough ones for a smooth progress bar and even loads.
-CHUNKS_PER_JOB = 16
-TREES_PER_CHUNK = 8
+# Few enough calls to cost nothing, small enough ones for a smooth progress bar and even loads.
+CALLS_PER_JOB = 16
+CALL_ROWS = 1 << 14  # of all trees of a call
 BLOCKS_PER_JOB = 4  # fewer blocks of rows are not worth a thread
 BAG_BYTES = 1 << 28  # memory for the bags of the trees that are scored at a time
 
@@ -174,14 +174,17 @@ class GrowthTask:
     targets: dict[str, Any]  # classes and class_count, or values and bits
     rule: dict[str, Any]
 
-    def grow(self, tree: int, stop: Any) -> dict[str, np.ndarray]:
-        """Grow the tree of a number."""
-        key = core.tree_key(self.seed, tree)
-        count, weight = self.bagging.bag(key)
-        grown: dict[str, np.ndarray] = core.grow_tree(
+    def grow(self, trees: range, stop: Any) -> dict[str, np.ndarray]:
+        """Grow the trees of some numbers, behind one another."""
+        keys = np.array([core.tree_key(self.seed, tree) for tree in trees], dtype=np.uint64)
+        bags = [self.bagging.bag(int(key)) for key in keys]
+        count = np.concatenate([count for count, _ in bags])
+        same = all(weight is count for count, weight in bags)
+        weight = count if same else np.concatenate([weight for _, weight in bags])
+        grown: dict[str, np.ndarray] = core.grow_trees(
             self.table.core,
             self.table.dictionary,
-            key,
+            keys,
             count,
             weight,
             stop=stop,
@@ -231,27 +234,26 @@ class _Stop:
         return (_Stop, ())
 
 
-def _grow_chunk(task: GrowthTask, trees: range, stop: _Stop) -> list[dict[str, np.ndarray]]:
-    return [task.grow(tree, stop.flag) for tree in trees]
+def _grow_chunk(task: GrowthTask, trees: range, stop: _Stop) -> dict[str, np.ndarray]:
+    return task.grow(trees, stop.flag)
 
 
 def grow_trees(task: GrowthTask, trees: range, n_jobs: int | None, verbose: int) -> Iterator[dict]:
-    """Grow the trees of the given numbers, in order, as they become ready."""
+    """Grow the trees of the given numbers, in order, a few at a time, as they become ready."""
     progress = Progress(len(trees), verbose)
     stop = _Stop()
     jobs = min(effective_n_jobs(n_jobs), len(trees))
+    size = min(CALL_ROWS // len(task.table.X), len(trees) // (jobs * CALLS_PER_JOB))
+    chunks = [trees[i : i + max(size, 1)] for i in range(0, len(trees), max(size, 1))]
     try:
         if jobs == 1:
-            for tree in trees:
-                yield task.grow(tree, stop.flag)
-                progress.advance(1)
+            grown: Iterator[dict] = (task.grow(chunk, stop.flag) for chunk in chunks)
         else:
-            size = max(1, min(len(trees) // (jobs * CHUNKS_PER_JOB), TREES_PER_CHUNK))
-            chunks = [trees[i : i + size] for i in range(0, len(trees), size)]
             run = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
-            for chunk in run(delayed(_grow_chunk)(task, chunk, stop) for chunk in chunks):
-                yield from chunk
-                progress.advance(len(chunk))
+            grown = run(delayed(_grow_chunk)(task, chunk, stop) for chunk in chunks)
+        for some in grown:
+            yield some
+            progress.advance(len(some["tree_size"]))
     except BaseException:
         stop.flag.set()
         raise

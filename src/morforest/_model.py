@@ -329,7 +329,7 @@ class Forest:
 
 
 def assemble(
-    trees: list[dict[str, np.ndarray]],
+    grown: list[dict[str, np.ndarray]],
     shape: tuple[int, ...],
     views: np.ndarray,
     cell_format: CellFormat,
@@ -337,39 +337,42 @@ def assemble(
     target_format: TargetFormat | None,
     before: Forest | None = None,
 ) -> Forest:
-    """Put grown trees behind one another, after those of an earlier forest.
+    """Put what calls of the core have grown behind one another, after an earlier forest.
 
     The list is emptied, and each column goes once it is joined, to hold little at once.
     """
     gain_exponent = 0 if target_format is None else target_format.gain_exponent
-    columns: dict[str, list[np.ndarray]] = {name: [] for name in trees[0]} if trees else {}
-    begin = [0]
-    payloads = 0
+    payload_column = "distribution_size" if class_count else "leaf_value"
+    sizes = np.array([len(some["next"]) for some in grown], dtype=np.int64)
+    payloads = np.array([len(some[payload_column]) for some in grown], dtype=np.int64)
+    arrays = {}
+    for name in list(grown[0]):
+        arrays[name] = np.concatenate([some.pop(name) for some in grown])
+    grown.clear()
+    begin = np.append(0, np.cumsum(arrays.pop("tree_size"), dtype=np.int64))
+    skipped = np.append(0, np.cumsum(payloads))
+    if target_format is not None:
+        arrays["leaf_value"] = target_format.decode(arrays["leaf_value"])
     if before is not None:
-        begin = before.tree_begin.tolist()
-        for name in columns:
-            columns[name].append(getattr(before, name))
-        columns["gain"][0] = np.ldexp(before.gain, before.gain_exponent - gain_exponent)
-        payloads = len(before.distribution_size if class_count else before.leaf_value)
-    for tree in trees:
-        for name, values in tree.items():
-            columns[name].append(values)
-        begin.append(begin[-1] + len(tree["next"]))
-        # Payloads count within a tree; those that point to a pure class stay.
-        next_ = tree["next"].astype(np.int64)
-        moved = next_ < -class_count if class_count else next_ < 0
-        columns["next"][-1] = narrow(np.where(moved, next_ - payloads, next_))
-        if target_format is not None:
-            columns["leaf_value"][-1] = target_format.decode(tree["leaf_value"])
-        payloads += len(tree["distribution_size" if class_count else "leaf_value"])
-    trees.clear()
-    arrays = {name: np.concatenate(columns.pop(name)) for name in list(columns)}
+        begin = np.append(before.tree_begin[:-1].astype(np.int64), begin + len(before.next))
+        skipped += len(getattr(before, payload_column))
+    # Payloads count within a call; those that point to a pure class stay.
+    dtype = np.int32 if skipped[-1] + class_count < 2**31 else np.int64
+    following = arrays["next"].astype(dtype)
+    moved = following < -class_count
+    following[moved] -= np.repeat(skipped[:-1].astype(dtype), sizes)[moved]
+    arrays["next"] = following
+    if before is not None:
+        gain = np.ldexp(before.gain, before.gain_exponent - gain_exponent)
+        for name, values in arrays.items():
+            earlier = gain if name == "gain" else getattr(before, name)
+            arrays[name] = np.concatenate([earlier, values])
     return Forest(
         shape=shape,
         views=views,
         cell_format=cell_format,
         class_count=class_count,
         gain_exponent=gain_exponent,
-        tree_begin=np.asarray(begin, dtype=np.int64),
+        tree_begin=begin,
         **arrays,
     )
