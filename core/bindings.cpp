@@ -179,25 +179,29 @@ NB_MODULE(MORFOREST_MODULE, m) {
       },
       "key"_a, "n"_a, "The first n numbers of a key's stream.");
   m.def(
-      "draw_bag",
-      [](std::uint64_t key, std::uint64_t draws, const Vector<std::uint32_t>& order, const Vector<std::uint64_t>& cumulative) {
+      "draw_bags",
+      [](const Vector<std::uint64_t>& keys, std::uint64_t draws, const Vector<std::uint32_t>& order, const Vector<std::uint64_t>& cumulative) {
         // With unit weights a draw is an index; else it is looked up in the cumulated weights.
-        std::vector<std::uint32_t> count(order.size(), 0);
+        std::vector<std::uint32_t> count(keys.size() * order.size(), 0);
         {
           nb::gil_scoped_release release;
-          Stream stream(derive(key, Purpose::bag));
           const std::uint64_t* cumulated = cumulative.data();
           const std::uint64_t total = cumulative.size() > 0 ? cumulated[cumulative.size() - 1] : order.size();
-          for (std::uint64_t i = 0; i < draws; ++i) {
-            const std::uint64_t x = stream.below(total);
-            const std::size_t place =
-                cumulative.size() > 0 ? std::upper_bound(cumulated, cumulated + cumulative.size(), x) - cumulated : x;
-            ++count[order.data()[place]];
+          for (std::size_t tree = 0; tree < keys.size(); ++tree) {
+            Stream stream(derive(keys.data()[tree], Purpose::bag));
+            std::uint32_t* const of_tree = count.data() + tree * order.size();
+            for (std::uint64_t i = 0; i < draws; ++i) {
+              const std::uint64_t x = stream.below(total);
+              const std::size_t place =
+                  cumulative.size() > 0 ? std::upper_bound(cumulated, cumulated + cumulative.size(), x) - cumulated : x;
+              ++of_tree[order.data()[place]];
+            }
           }
         }
         return to_numpy(std::move(count));
       },
-      "tree_key"_a, "draws"_a, "order"_a, "cumulative"_a, "How often each row is drawn; rows in canonical order.");
+      "tree_keys"_a, "draws"_a, "order"_a, "cumulative"_a,
+      "How often each row is drawn, for one tree after another; `order` is the canonical one.");
 
   nb::class_<Dictionary>(m, "Dictionary")
       .def(nb::init<std::vector<std::int64_t>, bool>(), "shape"_a, "direct"_a)
@@ -331,21 +335,23 @@ NB_MODULE(MORFOREST_MODULE, m) {
           throw std::invalid_argument("counts and weights need one entry a row and tree");
         if ((classification ? classes.size() : values.size()) != rows) throw std::invalid_argument("targets need one entry a row");
         if (!table.suits(dictionary)) throw std::invalid_argument("the table was made for another dictionary");
-        for (std::size_t first = 0; first < trees * rows; first += rows)
-          check_bag({count.data() + first, weight.data() + first, rows}, classification ? classes.data() : nullptr, class_count);
+        std::vector<Seedling> seedlings;
+        for (std::size_t i = 0; i < trees; ++i) {
+          const Bag bag{count.data() + i * rows, weight.data() + i * rows, rows};
+          check_bag(bag, classification ? classes.data() : nullptr, class_count);
+          seedlings.push_back({bag, derive(keys.data()[i], Purpose::root)});
+        }
         const Targets targets{classes.data(), class_count, values.data(), bits};
         Tree all;
         std::vector<std::uint32_t> sizes;
         {
           nb::gil_scoped_release release;
           Watch watch(stop);
-          for (std::size_t i = 0; i < trees; ++i) {
-            const Bag bag{count.data() + i * rows, weight.data() + i * rows, rows};
-            Tree tree = grow_tree(table, dictionary, targets, bag, rule, derive(keys.data()[i], Purpose::root), std::ref(watch));
+          grow_trees(table, dictionary, targets, seedlings, rule, std::ref(watch), [&](Tree tree) {
             sizes.push_back(static_cast<std::uint32_t>(tree.next.size()));
-            if (i == 0) all = std::move(tree);
+            if (sizes.size() == 1) all = std::move(tree);
             else append_tree(all, tree, classification ? class_count : 0);
-          }
+          });
         }
         return to_dict(std::move(all), std::move(sizes));
       },

@@ -50,7 +50,12 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
   BytePatchProjector(const Table& table, const Dictionary& dictionary)
       : base_(reinterpret_cast<const std::uint8_t*>(table.buffer().row(0))), stride_(table.buffer().stride()),
         row_bytes_(table.cells()), width_(static_cast<std::uint32_t>(dictionary.shape().back())),
-        plane_rows_(rows_of_plane(dictionary)) {}
+        plane_rows_(rows_of_plane(dictionary)) {
+    for (std::uint32_t width = 0; width <= byte_patch_width; ++width) {
+      const auto bytes = static_cast<long long>(width == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * width)) - 1);
+      for (std::uint32_t rows = 0; rows <= 2; ++rows) masks_[width][rows] = _mm_set_epi64x(rows > 1 ? bytes : 0, rows > 0 ? bytes : 0);
+    }
+  }
 
   void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first,
                   std::size_t atom_count, std::uint16_t* values, std::size_t values_stride,
@@ -112,11 +117,10 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
     }
     Patch patch;
     patch.height = height;
-    for (std::uint32_t row = 0; row < 4; ++row) patch.rectangle.start[row] = last - (height - 1) * width_ - (width - 1) + row * width_;
-    const std::uint64_t bytes = width == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * width)) - 1;
-    for (std::uint32_t pair = 0; pair < 2; ++pair)
-      patch.rectangle.mask[pair] = _mm_set_epi64x(static_cast<long long>(2 * pair + 1 < height ? bytes : 0),
-                                        static_cast<long long>(2 * pair < height ? bytes : 0));
+    const std::size_t start = last - (height - 1) * width_ - (width - 1);
+    for (std::uint32_t row = 0; row < 4; ++row) patch.rectangle.start[row] = start + row * width_;
+    patch.rectangle.mask[0] = masks_[width][std::min(height, 2u)];
+    patch.rectangle.mask[1] = masks_[width][height > 2 ? height - 2 : 0];
     patch.low = _mm_set1_epi16(std::numeric_limits<std::int16_t>::max());
     patch.high = _mm_setzero_si128();
     return patch;
@@ -191,6 +195,7 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
   const std::uint8_t* base_;
   std::size_t stride_, row_bytes_;
   std::uint32_t width_, plane_rows_;
+  __m128i masks_[byte_patch_width + 1][3];  // of two rows of eight bytes, by width and by how many rows count
   std::vector<Patch> patches_;
 };
 

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -323,24 +324,26 @@ class ClassCriterion {
  private:
   static constexpr std::size_t few_classes = 32;
 
-  // Weights are summed four rows at a time into sums of their own: a node's rows are mostly of one class, and each addition
-  // to one sum would wait for the one before.
+  // In large nodes, four rows add to sums of their own: most rows are of one class, and each addition to one sum would wait
+  // for the one before.
   void read_few_classes(const NodeRows& node) {
     const std::size_t classes = local_of_class_.size();
     std::uint32_t sums[4][few_classes];
-    for (auto& sum : sums) std::fill_n(sum, classes, 0u);
+    const std::size_t used = node.size < 64 ? 1 : 4;
+    for (std::size_t k = 0; k < used; ++k) std::fill_n(sums[k], few_classes, 0u);
+    std::uint32_t seen = 0;
     for (std::size_t i = 0; i < node.size; ++i) {
       const std::uint32_t c = class_of_row_[node.rows[i]];
       class_[i] = c;
-      sums[i % 4][c] += node.weight[i];
+      seen |= 1u << c;
+      sums[i & (used - 1)][c] += node.weight[i];
     }
     std::uint32_t local[few_classes];
-    for (std::uint32_t c = 0; c < classes; ++c) {
-      const std::uint32_t total = sums[0][c] + sums[1][c] + sums[2][c] + sums[3][c];
+    for (; seen != 0; seen &= seen - 1) {
+      const auto c = static_cast<std::uint32_t>(std::countr_zero(seen));
       local[c] = static_cast<std::uint32_t>(present_.size());
-      if (total == 0) continue;  // every row has a weight
       present_.push_back(c);
-      total_.push_back(total);
+      total_.push_back(used == 1 ? sums[0][c] : sums[0][c] + sums[1][c] + sums[2][c] + sums[3][c]);
     }
     if (present_.size() == classes) return;
     for (std::size_t i = 0; i < node.size; ++i) class_[i] = local[class_[i]];

@@ -59,7 +59,7 @@ struct PatchAxis {
   bool prefixed;        // the component's view holds prefix sums along this axis
 };
 
-inline constexpr std::size_t max_box_corners = 16;
+inline constexpr std::size_t max_box_axes = 4, max_box_corners = std::size_t{1} << max_box_axes;
 
 struct Component {
   enum class Kind { axis, finite, sparse, patch } kind;
@@ -323,10 +323,10 @@ class Sampler {
     out.weight.resize(terms);
   }
 
+  // A box has two corners along each prefixed axis unless it starts at 0, the first of them negative.
   static std::size_t draw_box(const Component& component, Stream& stream, std::uint32_t* cell, double* weight) {
-    std::size_t count = 1;
-    cell[0] = component.view_begin;
-    weight[0] = 1.0;
+    std::uint32_t first = component.view_begin, step[max_box_axes];
+    std::size_t axes = 0;
     for (const PatchAxis& axis : component.axes) {
       const std::int64_t size = axis.min_size + static_cast<std::int64_t>(stream.below(axis.max_size - axis.min_size + 1));
       std::int64_t start, end;
@@ -337,20 +337,38 @@ class Sampler {
         start = static_cast<std::int64_t>(stream.below(axis.length - size + 1));
         end = start + size;
       }
-      const auto last = static_cast<std::uint32_t>((end - 1) * axis.stride);
-      if (!axis.prefixed || start <= 0) {
-        for (std::size_t i = 0; i < count; ++i) cell[i] += last;
-        continue;
+      if (axis.prefixed && start > 0) {
+        first += static_cast<std::uint32_t>((start - 1) * axis.stride);
+        step[axes++] = static_cast<std::uint32_t>((end - start) * axis.stride);
+      } else {
+        first += static_cast<std::uint32_t>((end - 1) * axis.stride);
       }
-      const auto before = static_cast<std::uint32_t>((start - 1) * axis.stride);
+    }
+    static constexpr double of_two[] = {-1.0, 1.0}, of_four[] = {1.0, -1.0, -1.0, 1.0};
+    cell[0] = first;
+    switch (axes) {
+      case 0: weight[0] = 1.0; return 1;
+      case 1:
+        cell[1] = first + step[0];
+        std::copy_n(of_two, 2, weight);
+        return 2;
+      case 2:
+        cell[1] = first + step[1];
+        cell[2] = first + step[0];
+        cell[3] = first + step[0] + step[1];
+        std::copy_n(of_four, 4, weight);
+        return 4;
+      default: break;
+    }
+    std::size_t count = 1;
+    weight[0] = 1.0;
+    for (std::size_t axis = 0; axis < axes; ++axis, count *= 2)
       for (std::size_t i = count; i-- > 0;) {  // from the back, in place
-        cell[2 * i + 1] = cell[i] + last;
+        cell[2 * i + 1] = cell[i] + step[axis];
         weight[2 * i + 1] = weight[i];
-        cell[2 * i] = cell[i] + before;
+        cell[2 * i] = cell[i];
         weight[2 * i] = -weight[i];
       }
-      count *= 2;
-    }
     return count;
   }
 

@@ -114,14 +114,16 @@ class Forest {
       : layout_(std::move(layout)), real_(!arrays.real_threshold.empty()), arrays_(std::move(arrays)) {
     check();
     index_terms_and_distributions();
-    if (!real_) compile_bytes();
   }
 
   std::size_t trees() const { return arrays_.tree_begin.size() - 1; }
   std::size_t outputs() const { return std::max<std::size_t>(arrays_.class_count, 1); }
   std::int64_t features() const { return layout_.features; }
   // Whether all atoms are narrow patches, so that samples of bytes may be passed as CellType::bytes.
-  bool takes_bytes() const { return !byte_nodes_.empty(); }
+  bool takes_bytes() const {
+    std::call_once(bytes_compiled_, [this] { compile_bytes(); });
+    return !byte_nodes_.empty();
+  }
 
   // Adds the trees' posteriors (regression: values) for `rows` samples to out[rows][outputs()], in tree order, and divides
   // by their number. `extra_bits`: the samples are quantised that much finer than the thresholds.
@@ -241,9 +243,10 @@ class Forest {
     return true;
   }
 
-  void compile_bytes() {
+  // Nodes for samples of bytes, made when it is first asked whether there are any.
+  void compile_bytes() const {
     const PatchReader reader(layout_);
-    if (!reader.suits() || arrays_.next.size() > ByteNode::most_nodes) return;
+    if (real_ || !reader.suits() || arrays_.next.size() > ByteNode::most_nodes) return;
     byte_nodes_.reserve(arrays_.next.size());
     for (std::size_t node = 0; node < arrays_.next.size(); ++node) byte_nodes_.push_back(ByteNode::leaf(node));
     const bool all = each_split([&](std::size_t node, const std::uint32_t* cell, const double* weight, std::size_t count) {
@@ -415,9 +418,9 @@ class Forest {
   std::vector<std::size_t> term_begin_, distribution_begin_;
   std::vector<double> distribution_scale_;
   std::vector<std::int32_t> root_of_;
-  std::vector<ByteNode> byte_nodes_;
-  bool tall_ = false;  // patches of bytes of more than two rows
-  mutable std::once_flag slots_compiled_;
+  mutable std::once_flag bytes_compiled_, slots_compiled_;
+  mutable std::vector<ByteNode> byte_nodes_;
+  mutable bool tall_ = false;  // patches of bytes of more than two rows
   mutable std::vector<SingleNode> single_;
   mutable std::vector<SlotNode<std::uint16_t>> narrow_slots_;
   mutable std::vector<SlotNode<std::uint32_t>> wide_slots_;

@@ -93,16 +93,20 @@ inline constexpr std::size_t values_at_once = std::size_t{1} << 21;  // candidat
 // Called at each node and between groups of candidates; may throw to give up.
 using Poll = std::function<void()>;
 
+// Grows one tree after another; keeps its scratch memory.
 template <class Value, class Criterion>
 class Grower {
  public:
-  Grower(Projection<Value>& projection, const Dictionary& dictionary, const Targets& targets, const Bag& bag,
-         const GrowthRule& rule, Criterion criterion, const Poll& poll)
-      : rule_(rule), poll_(poll), class_count_(targets.class_count), bag_(bag), criterion_(std::move(criterion)),
-        sampler_(dictionary), project_(projection), rows_(rows_of(bag)), tree_weight_(weight_of(bag)),
-        limits_(limits(rule, tree_weight_)), search_(rule.splitter, limits_), scratch_(rows_.size()) {}
+  Grower(Projection<Value>& projection, const Dictionary& dictionary, const Targets& targets, const GrowthRule& rule,
+         Criterion criterion, const Poll& poll)
+      : rule_(rule), poll_(poll), class_count_(targets.class_count), criterion_(std::move(criterion)),
+        sampler_(dictionary), project_(projection), search_(rule.splitter) {}
 
-  Tree grow(std::uint64_t root_key) {
+  Tree grow(const Bag& bag, std::uint64_t root_key) {
+    bag_ = bag;
+    read_bag();
+    tree_ = {};
+    term_begin_.clear();
     reserve_nodes(std::min<std::size_t>(rows_.size(), 256));
     add_node();
     const Open root{0, 0, rows_.size(), 0, root_key};
@@ -130,26 +134,21 @@ class Grower {
     }
   };
 
-  static std::vector<std::uint32_t> rows_of(const Bag& bag) {
-    std::vector<std::uint32_t> rows(bag.rows);
+  void read_bag() {
+    rows_.resize(bag_.rows);
+    tree_weight_ = 0;
     std::size_t size = 0;
-    for (std::size_t row = 0; row < bag.rows; ++row) {
-      rows[size] = static_cast<std::uint32_t>(row);
-      size += bag.count[row] != 0;
+    for (std::size_t row = 0; row < bag_.rows; ++row) {
+      const bool drawn = bag_.count[row] != 0;
+      rows_[size] = static_cast<std::uint32_t>(row);
+      size += drawn;
+      tree_weight_ += drawn ? bag_.weight[row] : 0;
     }
-    rows.resize(size);
-    return rows;
-  }
-
-  static std::uint64_t weight_of(const Bag& bag) {
-    std::uint64_t total = 0;
-    for (std::size_t row = 0; row < bag.rows; ++row) total += bag.count[row] != 0 ? bag.weight[row] : 0;
-    return total;
-  }
-
-  static SideLimits limits(const GrowthRule& rule, std::uint64_t tree_weight) {
-    return {std::max<std::uint64_t>(rule.min_samples_leaf, 1),
-            static_cast<std::uint64_t>(std::ceil(rule.min_weight_fraction_leaf * static_cast<double>(tree_weight)))};
+    rows_.resize(size);
+    reserve_at_least(scratch_, size);
+    limits_ = {std::max<std::uint64_t>(rule_.min_samples_leaf, 1),
+               static_cast<std::uint64_t>(std::ceil(rule_.min_weight_fraction_leaf * static_cast<double>(tree_weight_)))};
+    search_.set_limits(limits_);
   }
 
   void grow_depth_first(const Open& root) {
@@ -368,15 +367,14 @@ class Grower {
   GrowthRule rule_;
   const Poll& poll_;
   std::size_t class_count_;
-  Bag bag_;
+  Bag bag_{};
   Criterion criterion_;
   Sampler sampler_;
   Projection<Value>& project_;
-  std::vector<std::uint32_t> rows_;
-  std::uint64_t tree_weight_;
-  SideLimits limits_;
   SplitSearch<Value, Criterion> search_;
-  std::vector<std::uint32_t> scratch_, count_, weight_;
+  std::uint64_t tree_weight_ = 0;
+  SideLimits limits_{};
+  std::vector<std::uint32_t> rows_, scratch_, count_, weight_;
   Tree tree_;
   std::vector<std::size_t> term_begin_;
   AtomList atoms_;
@@ -384,34 +382,51 @@ class Grower {
   std::vector<Range<Value>> ranges_;
 };
 
-template <class Value>
-Tree grow_tree(Projection<Value>& projection, const Dictionary& dictionary, const Targets& targets, const Bag& bag,
-               const GrowthRule& rule, std::uint64_t root_key, const Poll& poll) {
+// A tree to be grown.
+struct Seedling {
+  Bag bag;
+  std::uint64_t root_key;
+};
+
+// Calls use(tree) with one tree after another.
+template <class Value, class Use>
+void grow_trees(Projection<Value>& projection, const Dictionary& dictionary, const Targets& targets,
+                const std::vector<Seedling>& seedlings, const GrowthRule& rule, const Poll& poll, Use use) {
   const auto grow = [&](auto criterion) {
-    return Grower<Value, decltype(criterion)>(projection, dictionary, targets, bag, rule, std::move(criterion), poll).grow(root_key);
+    Grower<Value, decltype(criterion)> grower(projection, dictionary, targets, rule, std::move(criterion), poll);
+    for (const Seedling& seedling : seedlings) use(grower.grow(seedling.bag, seedling.root_key));
   };
   switch (rule.criterion) {
     case CriterionKind::gini: return grow(ClassCriterion<Gini>(targets.classes, targets.class_count));
     case CriterionKind::entropy: return grow(ClassCriterion<Entropy>(targets.classes, targets.class_count));
     case CriterionKind::squared_error: return grow(SumCriterion<SquaredError>(targets.values, targets.bits));
     case CriterionKind::poisson: return grow(SumCriterion<Poisson>(targets.values, targets.bits));
-    case CriterionKind::absolute_error: break;
+    case CriterionKind::absolute_error: return grow(AbsoluteError(targets.values, targets.bits));
   }
-  return grow(AbsoluteError(targets.values, targets.bits));
 }
 
-inline Tree grow_tree(const Table& table, const Dictionary& dictionary, const Targets& targets, const Bag& bag,
-                      const GrowthRule& rule, std::uint64_t root_key, const Poll& poll) {
+template <class Use>
+void grow_trees(const Table& table, const Dictionary& dictionary, const Targets& targets, const std::vector<Seedling>& seedlings,
+                const GrowthRule& rule, const Poll& poll, Use use) {
 #if MORFOREST_BYTE_PATCHES
   if (table.type() == CellType::bytes) {
     BytePatchProjector projection(table, dictionary);
-    return grow_tree<std::uint16_t>(projection, dictionary, targets, bag, rule, root_key, poll);
+    return grow_trees<std::uint16_t>(projection, dictionary, targets, seedlings, rule, poll, use);
   }
 #endif
-  return with_cell_type(table.type(), [&](auto cell) {
+  with_cell_type(table.type(), [&](auto cell) {
     Projector<decltype(cell)> projection(table);
-    return grow_tree<ValueOf<decltype(cell)>>(projection, dictionary, targets, bag, rule, root_key, poll);
+    grow_trees<ValueOf<decltype(cell)>>(projection, dictionary, targets, seedlings, rule, poll, use);
   });
+}
+
+// `From` is a table or a projection.
+template <class From>
+Tree grow_tree(From& from, const Dictionary& dictionary, const Targets& targets, const Bag& bag, const GrowthRule& rule,
+               std::uint64_t root_key, const Poll& poll) {
+  Tree grown;
+  grow_trees(from, dictionary, targets, {{bag, root_key}}, rule, poll, [&](Tree tree) { grown = std::move(tree); });
+  return grown;
 }
 
 }  // namespace morf

@@ -88,17 +88,19 @@ void sort_lanes(Key* keys, std::size_t size) {
 // Sorts value << 32 | position, with values of so many bits and positions in ascending order: by digits of the value,
 // the lowest first, which beats comparisons from a few hundred keys on.
 inline void sort_packed(std::vector<std::uint64_t>& keys, std::vector<std::uint64_t>& scratch, int value_bits) {
-  constexpr int digit_bits = 11;
-  if (keys.size() < 256) {
+  if (keys.size() < 32) {
     std::sort(keys.begin(), keys.end());
     return;
   }
+  constexpr int most_bits = 11;
+  const int digit_bits = keys.size() < 512 ? 8 : most_bits;
   scratch.resize(keys.size());
   const int digits = std::max(1, (value_bits + digit_bits - 1) / digit_bits), bits = (value_bits + digits - 1) / digits;
   const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
   for (int digit = 0; digit < digits; ++digit) {
     const int shift = 32 + digit * bits;
-    std::uint32_t begin[(1 << digit_bits) + 1] = {};
+    std::uint32_t begin[(1 << most_bits) + 1];
+    std::fill_n(begin, mask + 2, 0u);
     for (const std::uint64_t key : keys) ++begin[(key >> shift & mask) + 1];
     for (std::size_t d = 1; d <= mask; ++d) begin[d] += begin[d - 1];
     for (const std::uint64_t key : keys) scratch[begin[key >> shift & mask]++] = key;

@@ -126,7 +126,9 @@ class Binner {
 template <class Value, class Criterion>
 class SplitSearch {
  public:
-  SplitSearch(Splitter splitter, SideLimits limits) : splitter_(splitter), limits_(limits) {}
+  explicit SplitSearch(Splitter splitter, SideLimits limits = {1, 0}) : splitter_(splitter), limits_(limits) {}
+
+  void set_limits(SideLimits limits) { limits_ = limits; }
 
   // Improves `best` with the candidates first .. first + candidates - 1, whose values are values[j * stride + i] within
   // ranges[j].

@@ -327,7 +327,8 @@ def bags_of(model, X, target):
         table.core.hash, target, None, None, len(X), None, nothing, nothing.astype(np.uint32)
     )
     seed = model._seed
-    return [bagging.bag(core.tree_key(seed, t))[0] for t in range(model._forest.n_trees)]
+    keys = [core.tree_key(seed, tree) for tree in range(model._forest.n_trees)]
+    return bagging.bags(np.array(keys, dtype=np.uint64))[0]
 
 
 def single_trees(model, X, y):

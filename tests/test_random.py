@@ -88,11 +88,12 @@ def test_the_core_draws_the_same_bags(key, weights, shuffler):
     expected = oracle.bag_counts(key, weights, order, 30)
     cumulated = np.cumsum([weights[row] for row in order], dtype=np.uint64)
     order = np.array(order, dtype=np.uint32)
-    np.testing.assert_array_equal(core.draw_bag(key, 30, order, cumulated), expected)
+    keys = np.array([key], dtype=np.uint64)
+    np.testing.assert_array_equal(core.draw_bags(keys, 30, order, cumulated), expected)
     # Without weights the core needs no table.
     expected = oracle.bag_counts(key, [1] * len(weights), order, 30)
     none = np.empty(0, dtype=np.uint64)
-    np.testing.assert_array_equal(core.draw_bag(key, 30, order, none), expected)
+    np.testing.assert_array_equal(core.draw_bags(keys, 30, order, none), expected)
 
 
 @pytest.mark.parametrize("length", [3, 10, 784])
@@ -182,7 +183,8 @@ def test_trees_do_not_share_their_candidates():
 def bag_matrix(n_trees=30, n_rows=2000, seed=5):
     order, none = np.arange(n_rows, dtype=np.uint32), np.empty(0, dtype=np.uint64)
     keys = [core.tree_key(seed, tree) for tree in range(n_trees)]
-    return np.array([core.draw_bag(key, n_rows, order, none) for key in keys])
+    drawn = core.draw_bags(np.asarray(keys, dtype=np.uint64), n_rows, order, none)
+    return drawn.reshape(len(keys), n_rows)
 
 
 def test_bags_are_independent():

@@ -181,7 +181,7 @@ static Sample random_sample(Random& random, std::size_t largest_node, std::int64
   const auto n = static_cast<std::int64_t>(size);
   static constexpr std::int64_t classes[] = {1, 2, 3, 10, 32, 33, 1000};  // up to 32 are counted another way
   // Weights of one, of few values, up to the border of 32-bit squares, and as heavy as a tree may be.
-  const std::int64_t heaviest[] = {1, 3, std::max<std::int64_t>(2 * 46340 / n, 1), ((std::int64_t{1} << 31) - 1) / n};
+  const std::int64_t heaviest[] = {1, 3, std::max<std::int64_t>(2 * 32767 / n, 1), ((std::int64_t{1} << 31) - 1) / n};
   const std::int64_t weight = heaviest[random.index(4)];
   const std::int64_t target = random.chance(0.3) ? ((std::int64_t{1} << 62) - 1) / (n * weight) : 1000;
   return Sample(random, size, classes[random.index(std::size(classes))], weight, std::max(lowest, -target), target);
@@ -243,6 +243,33 @@ static void fill_bins(Criterion& criterion, const std::vector<std::vector<std::u
   }
 }
 
+// Reads what scan_bins found, and checks that scores in single precision are near the exact ones, the highest is one of them,
+// and the heaviest bin is the first of its weight.
+template <class Criterion>
+static void scan_narrow_bins(Criterion& criterion, std::uint64_t total_weight, std::uint32_t (&moved)[bin_count][lanes],
+                             std::uint64_t (&left)[bin_count][lanes], double (&scores)[bin_count][lanes]) {
+  BinScan scan;
+  criterion.scan_bins(scan);
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    float highest = 0.0f;
+    std::size_t heaviest = 0;
+    for (std::size_t b = 0; b < bin_count; ++b) {
+      left[b][lane] = static_cast<std::uint64_t>(scan.left_weight[b][lane]);
+      moved[b][lane] = static_cast<std::uint32_t>(left[b][lane] - (b > 0 ? left[b - 1][lane] : 0));
+      const bool split = left[b][lane] > 0 && left[b][lane] < total_weight;
+      scores[b][lane] = split ? criterion.exact_score(scan, b, lane) : std::numeric_limits<double>::quiet_NaN();
+      CHECK_EQUAL(std::isnan(scan.score[b][lane]), !split, "bin", b, "lane", lane);
+      if (split) {
+        CHECK(std::abs(scan.score[b][lane] / scores[b][lane] - 1.0) < 0x1.0p-20, scan.score[b][lane], scores[b][lane]);
+        highest = std::max(highest, scan.score[b][lane]);
+      }
+      if (moved[b][lane] > moved[heaviest][lane]) heaviest = b;
+    }
+    CHECK_EQUAL(scan.highest[lane], highest, "lane", lane);
+    CHECK_EQUAL(static_cast<std::uint32_t>(scan.heaviest[lane]), moved[heaviest][lane] * bin_count + bin_count - 1 - heaviest, "lane", lane);
+  }
+}
+
 // Bins of eight candidates side by side give the scores of a plain scan, bit by bit.
 template <class Case>
 static void check_bins_of(Random& random, const Sample& s, int round) {
@@ -260,11 +287,17 @@ static void check_bins_of(Random& random, const Sample& s, int round) {
     std::uint32_t moved[bin_count][lanes];
     std::uint64_t left[bin_count][lanes];
     double scores[bin_count][lanes];
-    criterion.begin_bin_scan();
-    for (std::size_t b = 0; b < bin_count; ++b) {
-      criterion.move_bin(b, moved[b]);
-      criterion.bin_scores(scores[b]);
-      for (std::size_t lane = 0; lane < lanes; ++lane) left[b][lane] = criterion.bin_left_weight(lane);
+    bool narrow = false;
+    if constexpr (decltype(criterion)::has_narrow_bins) narrow = criterion.narrow();
+    if (narrow) {
+      if constexpr (decltype(criterion)::has_narrow_bins) scan_narrow_bins(criterion, s.node.total_weight, moved, left, scores);
+    } else {
+      criterion.begin_bin_scan();
+      for (std::size_t b = 0; b < bin_count; ++b) {
+        criterion.move_bin(b, moved[b]);
+        criterion.bin_scores(scores[b]);
+        for (std::size_t lane = 0; lane < lanes; ++lane) left[b][lane] = criterion.bin_left_weight(lane);
+      }
     }
     for (std::size_t lane = 0; lane < lanes; ++lane) {
       std::vector<std::vector<std::size_t>> rows_of_bin(bin_count);
@@ -300,7 +333,7 @@ TEST(bins_at_the_edges_of_chunks_and_of_narrow_weights) {
   Random random(15);
   int round = 0;
   for (const std::size_t size : {255, 256, 257, 511, 513})
-    for (const std::uint64_t total : {46340, 46341})
+    for (const std::uint64_t total : {32767, 32768})
       for (const std::int64_t classes : {2, 31, 32, 33}) {
         Sample s(random, size, classes, 80, 0, 1000);
         CHECK(s.node.total_weight < total);
@@ -317,19 +350,26 @@ TEST(bins_at_the_edges_of_chunks_and_of_narrow_weights) {
 }
 
 TEST(squares_at_the_border_of_32_bits) {
-  for (const std::uint32_t total : {46339u, 46340u, 46341u, 65535u, 65536u, 2147483647u}) {
+  for (const std::uint32_t total : {32766u, 32767u, 32768u, 46341u, 65535u, 65536u, 2147483647u}) {
     const std::uint32_t rows[] = {0, 1, 2}, count[] = {1, 1, 1}, classes[] = {0, 0, 1}, weight[] = {total - 2, 1, 1};
     const NodeRows node{rows, 3, count, weight, 3, total};
     ClassCriterion<Gini> criterion(classes, 2);
     criterion.begin_node(node);
     fill_bins(criterion, std::vector<std::vector<std::uint8_t>>(6, {0, 1, 2}), 3);
+    CHECK_EQUAL(criterion.narrow(), total < 32768u, total);
+    BinScan scan;
+    if (criterion.narrow()) criterion.scan_bins(scan);
     criterion.begin_bin_scan();
     criterion.begin_scan();
     for (std::size_t b = 0; b < 2; ++b) {
       std::uint32_t moved[lanes];
       double scores[lanes];
-      criterion.move_bin(b, moved);
-      criterion.bin_scores(scores);
+      if (criterion.narrow()) {
+        scores[5] = criterion.exact_score(scan, b, 5);
+      } else {
+        criterion.move_bin(b, moved);
+        criterion.bin_scores(scores);
+      }
       criterion.move(b);
       CHECK_EQUAL(scores[5], criterion.score(), total, b);
     }

@@ -221,7 +221,7 @@ TEST(patches_are_products_of_index_sets) {
 static void check_box(const Dictionary& dictionary, std::uint64_t key) {
   const AtomList atoms = draw(dictionary, key, 30);
   Dictionary general = dictionary;
-  for (const Component& component : general.components()) const_cast<Component&>(component).box = false;
+  for (const Component& component : general.components()) const_cast<Component&>(component).box_corners = 0;
   const AtomList expected = draw(general, key, 30);
   CHECK_EQUAL(atoms.begin, expected.begin, "shape", dictionary.shape(), "key", key);
   CHECK_EQUAL(atoms.cell, expected.cell, "shape", dictionary.shape(), "key", key);
@@ -230,8 +230,8 @@ static void check_box(const Dictionary& dictionary, std::uint64_t key) {
   Stream fast_stream(key), slow_stream(key);
   AtomList scratch;
   for (int i = 0; i < 5; ++i) {
-    fast.draw(fast_stream, scratch);
-    slow.draw(slow_stream, scratch);
+    fast.draw(fast_stream, 1, scratch);
+    slow.draw(slow_stream, 1, scratch);
     Stream after = fast_stream, expected_after = slow_stream;
     CHECK_EQUAL(after.next(), expected_after.next(), "numbers consumed", "shape", dictionary.shape());
   }
@@ -261,8 +261,8 @@ TEST(boxes_are_drawn_as_other_patches_are) {
     }
     dictionary.add_patch(low, high, boundary, contiguous);
     if (dictionary.components().size() > 1) dictionary.set_cumulative({0, certain});
-    CHECK_EQUAL(dictionary.components().back().box, box && corners <= max_box_corners, "round", round);
-    if (!dictionary.components().back().box) continue;
+    CHECK_EQUAL(dictionary.components().back().box_corners > 0, box && corners <= max_box_corners, "round", round);
+    if (dictionary.components().back().box_corners == 0) continue;
     ++boxes;
     check_box(dictionary, round);
   }
@@ -277,7 +277,7 @@ TEST(boxes_have_at_most_four_wide_axes) {
       for (std::size_t axis = 0; axis < wide; ++axis) high[axis] = 2;
       low[1] = high[1];
       dictionary.add_patch(low, high, std::vector<Boundary>(5, boundary), std::vector<bool>(5, true));
-      CHECK_EQUAL(dictionary.components()[0].box, wide <= 4, wide);
+      CHECK_EQUAL(dictionary.components()[0].box_corners > 0, wide <= 4, wide);
       for (std::uint64_t key = 0; key < 20; ++key) check_box(dictionary, key);
     }
 }

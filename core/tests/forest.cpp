@@ -85,7 +85,7 @@ static Model make_model(Random& random, const Dictionary& dictionary, CellType t
     else a.threshold.push_back(static_cast<std::int64_t>(t) * 2 + random.between(0, 1));
     AtomList atom;
     if (next >= 0)
-      for (sampler.begin_node(); atom.size() == 0;) sampler.draw(stream, atom);
+      for (sampler.begin_node(); atom.size() == 0;) sampler.draw(stream, 1, atom);
     a.term_count.push_back(static_cast<std::uint32_t>(atom.cell.size()));
     a.term_cell.insert(a.term_cell.end(), atom.cell.begin(), atom.cell.end());
     a.term_weight.insert(a.term_weight.end(), atom.weight.begin(), atom.weight.end());

@@ -72,14 +72,13 @@ struct Data {
   template <class Cell>
   Tree grow_any(const GrowthRule& rule, std::uint64_t key, const Poll& poll) const {
     Projector<Cell> projection(*table);
-    return grow_tree<ValueOf<Cell>>(projection, dictionary, all_targets(), bag(), rule, key, poll);
+    return grow_tree(projection, dictionary, all_targets(), bag(), rule, key, poll);
   }
 
   template <class Value, class Criterion>
   Tree grow_with(Criterion criterion, const GrowthRule& rule, std::uint64_t key, const Poll& poll) const {
     Projector<Value> projection(*table);
-    return Grower<Value, Criterion>(projection, dictionary, all_targets(), bag(), rule, std::move(criterion), poll)
-        .grow(key);
+    return Grower<Value, Criterion>(projection, dictionary, all_targets(), rule, std::move(criterion), poll).grow(bag(), key);
   }
 
   // Whether a row goes right at a node, from the samples and not from the table.
@@ -537,7 +536,7 @@ TEST(tables_of_bytes_grow_the_same_trees) {
     const Table bytes(data.x.data(), data.rows, data.dictionary, CellType::bytes, Quantiser(0, 255.0));
     BytePatchProjector projection(bytes, data.dictionary);
     const Tree tree =
-        grow_tree<std::uint16_t>(projection, data.dictionary, data.all_targets(), data.bag(), rule, round, [] {});
+        grow_tree(projection, data.dictionary, data.all_targets(), data.bag(), rule, round, [] {});
     CHECK(by_path(tree, 4) == expected, "round", round);
   }
 }

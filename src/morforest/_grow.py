@@ -105,13 +105,19 @@ class Bagging:
     classes: np.ndarray
     codes: np.ndarray
 
-    def bag(self, tree_key: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return counts and weights of the rows in a tree."""
-        count = self.count
+    def bags(self, tree_keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return counts and weights of the rows in each tree (trees, rows); one array if equal."""
         if self.draws:
-            count = core.draw_bag(tree_key, self.draws, self.order, self.cumulative)
+            drawn = core.draw_bags(tree_keys, self.draws, self.order, self.cumulative)
+            count = drawn.reshape(len(tree_keys), len(self.order))
+        else:
+            count = np.tile(self.count, (len(tree_keys), 1))
         if self.extra is None and self.class_weight is None:
             return count, count
+        weighted = [self._weigh(of_tree) for of_tree in count]
+        return np.stack([c for c, _ in weighted]), np.stack([w for _, w in weighted])
+
+    def _weigh(self, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         unit = np.ones(len(count)) if self.extra is None else self.extra
         if self.class_weight is not None:
             factors = self.class_weight
@@ -174,19 +180,20 @@ class GrowthTask:
     targets: dict[str, Any]  # classes and class_count, or values and bits
     rule: dict[str, Any]
 
+    def keys(self, trees: range) -> np.ndarray:
+        """Return the keys of the trees' random numbers."""
+        return np.array([core.tree_key(self.seed, tree) for tree in trees], dtype=np.uint64)
+
     def grow(self, trees: range, stop: Any) -> dict[str, np.ndarray]:
         """Grow the trees of some numbers, behind one another."""
-        keys = np.array([core.tree_key(self.seed, tree) for tree in trees], dtype=np.uint64)
-        bags = [self.bagging.bag(int(key)) for key in keys]
-        count = np.concatenate([count for count, _ in bags])
-        same = all(weight is count for count, weight in bags)
-        weight = count if same else np.concatenate([weight for _, weight in bags])
+        keys = self.keys(trees)
+        count, weight = self.bagging.bags(keys)
         grown: dict[str, np.ndarray] = core.grow_trees(
             self.table.core,
             self.table.dictionary,
             keys,
-            count,
-            weight,
+            count.ravel(),
+            weight.ravel(),
             stop=stop,
             **self.targets,
             **self.rule,
@@ -209,9 +216,9 @@ def sum_out_of_bag(
     for first in range(0, forest.n_trees, size):
         trees = range(first, min(first + size, forest.n_trees))
         left_out = np.empty((len(trees), shape[0]), dtype=bool)
-        for i, tree in enumerate(trees):
-            count, _ = task.bagging.bag(core.tree_key(task.seed, tree))
-            np.equal(count, 0, out=left_out[i])
+        for i, key in enumerate(task.keys(trees)):
+            count, _ = task.bagging.bags(key[np.newaxis])
+            np.equal(count[0], 0, out=left_out[i])
 
         def add(part: slice, trees: range = trees, left_out: np.ndarray = left_out) -> None:
             table = task.table.part(part)

@@ -89,7 +89,7 @@ class Forest:
         )
         # What a pickle leaves out must follow from the rest.
         leaf = ~self.is_split()
-        if threshold[leaf].any() or gain[leaf].any() or arrays["term_count"][leaf].any():
+        if any(((values != 0) & leaf).any() for values in (threshold, gain, arrays["term_count"])):
             raise ValueError("damaged forest: a leaf has a threshold, a gain or an atom")
         summed = core.node_weights(arrays["tree_begin"], arrays["next"], weight[leaf])
         if not np.array_equal(summed, weight):
