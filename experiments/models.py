@@ -117,7 +117,7 @@ def needs(library: str, name: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name != library:
+        if (error.name or "").split(".")[0] != library:
             raise
         raise ModuleNotFoundError(
             f"{name} needs {library}: pip install 'morforest[paper]', or make paper.",

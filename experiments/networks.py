@@ -114,12 +114,12 @@ class ConvNet(ClassifierMixin, BaseEstimator):
         *,
         dims=2,
         learning_rate=1e-3,
-        batch_size=64,
+        batch_size=32,
         validation=0.1,
         blind_updates=500,
-        round_updates=50,
-        patience=5,
-        max_updates=15_000,
+        round_updates=(25, 500),
+        patience=10,
+        max_updates=20_000,
         threads=1,
         random_state=0,
     ):
@@ -172,7 +172,8 @@ class ConvNet(ClassifierMixin, BaseEstimator):
     def _train_until_worse(self, inputs, targets, train, held_out) -> None:
         """Rounds until `patience` of them bring no better held-out loss; keeps the best weights."""
         batches = self._batches(inputs, targets, train)
-        a_round = max(math.ceil(len(train) / self.batch_size), self.round_updates)
+        fewest, most = self.round_updates
+        a_round = min(max(math.ceil(len(train) / self.batch_size), fewest), most)
         best, waited, weights = math.inf, 0, None
         optimizer = None
         while waited < self.patience and self.updates_ < self.max_updates:
