@@ -40,6 +40,8 @@ NAMES = (
     "ConvNet",
     "MiniRocket",
 )
+# Those that take samples in their shape; the others want rows.
+SHAPED = ("MORF", "SPORF", "RF", "ConvNet", "MiniRocket")
 # Shorter series than this have no room for MiniRocket's kernels.
 SHORTEST_SERIES = 9
 
@@ -190,49 +192,46 @@ def make(
     if name not in names_for(data):
         raise ValueError(f"name must be one of {', '.join(names_for(data))}, got {name!r}.")
     given = settings(name, data)
-    standardize = given.pop("standardize", False)
     images = table()[section(data)].get("images", False)
+    return Classifier(
+        flat=name not in SHAPED,
+        standardize=given.pop("standardize", False),
+        channels=len(shape) > 1 and not images,
+        threads=threads,
+        model=model(name, given, shape, rows, seed, threads),
+    )
 
-    def wrap(model, flat):
-        return Classifier(
-            model,
-            flat=flat,
-            standardize=standardize,
-            channels=len(shape) > 1 and not images,
-            threads=threads,
-        )
 
+def model(name: str, given: dict, shape: tuple[int, ...], rows: int, seed: int, threads: int):
+    """The estimator of that name in its own library. Those without a seed hold nothing random."""
     match name:
         case "MORF":
-            dictionary = patch(shape, **given.pop("patch", {}))
-            return wrap(forest(dictionary, given, seed, threads), flat=False)
+            return forest(patch(shape, **given.pop("patch", {})), given, seed, threads)
         case "SPORF":
-            return wrap(forest(SparseOblique(), given, seed, threads), flat=False)
+            return forest(SparseOblique(), given, seed, threads)
         case "RF":
-            return wrap(forest(Axis(), given, seed, threads), flat=False)
+            return forest(Axis(), given, seed, threads)
         case "RF (scikit-learn)":
-            model = RandomForestClassifier(**given, n_jobs=threads, random_state=seed)
+            return RandomForestClassifier(**given, n_jobs=threads, random_state=seed)
         case "logistic regression":
-            model = LogisticRegression(**given)  # nothing in it is random
+            return LogisticRegression(**given)
         case "linear SVM":
-            model = LinearSVC(**given, random_state=seed)
+            return LinearSVC(**given, random_state=seed)
         case "RBF SVM":
-            model = SVC(**given)  # nor in it
+            return SVC(**given)
         case "kNN":
             given["n_neighbors"] = min(given["n_neighbors"], rows)
-            model = KNeighborsClassifier(**given, n_jobs=threads)
+            return KNeighborsClassifier(**given, n_jobs=threads)
         case "MLP":
-            model = MLPClassifier(**given, random_state=seed)
+            return MLPClassifier(**given, random_state=seed)
         case "XGBoost":
             with needs("xgboost", name):
                 from xgboost import XGBClassifier
-            model = XGBClassifier(**given, n_jobs=threads, random_state=seed)
+            return XGBClassifier(**given, n_jobs=threads, random_state=seed)
         case "ConvNet":
             with needs("torch", name):
                 from networks import ConvNet
-            given["layers"] = tuple(given["layers"])
-            model = ConvNet(**given, threads=threads, random_state=seed)
-            return wrap(model, flat=False)
+            return ConvNet(**given, threads=threads, random_state=seed)
         case "MiniRocket":
             if shape[-1] < SHORTEST_SERIES:
                 raise ValueError(
@@ -240,10 +239,9 @@ def make(
                 )
             with needs("aeon", name):
                 from aeon.transformations.collection.convolution_based import MiniRocket
-            model = make_pipeline(
+            return make_pipeline(
                 MiniRocket(**given, n_jobs=threads, random_state=seed),
                 StandardScaler(with_mean=False),
                 RidgeClassifierCV(alphas=np.logspace(-3, 3, 10)),
             )
-            return wrap(model, flat=False)
-    return wrap(model, flat=True)
+    raise AssertionError(name)
