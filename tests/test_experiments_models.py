@@ -319,12 +319,16 @@ def test_values_that_are_no_numbers_are_refused(networks):
 
 
 @pytest.mark.parametrize(
-    ("data", "make", "rows", "at_most"),
-    [("A", make_circle, 400, 0.25), ("B", make_bars, 60, 0.1), ("C", make_impulse, 200, 0.22)],
+    ("data", "make", "rows", "updates", "at_most"),
+    [
+        ("A", make_circle, 400, 600, 0.25),
+        ("B", make_bars, 60, 75, 0.1),
+        ("C", make_impulse, 200, 100, 0.22),
+    ],
 )
-def test_networks_learn_the_simulations(networks, data, make, rows, at_most):
+def test_networks_learn_the_simulations(networks, data, make, rows, updates, at_most):
     X, y = make(rows, random_state=0)
     X_test, y_test = make(1000, random_state=1)
     model = models.make("ConvNet", data, X.shape[1:], 2, rows, 0, 1)
-    model.model.set_params(max_updates=800)
+    model.model.set_params(max_updates=updates)
     assert np.mean(model.fit(X, y).predict(X_test) != y_test) <= at_most
