@@ -1,8 +1,8 @@
-"""Real recordings: eleven sets of the UCR and UEA archives, and three EEG sets.
+"""Real recordings: eleven sets of the UCR and UEA archives, and three of EEG, one in two forms.
 
-They are read from a folder that you name, by an argument or by the variable MORFOREST_DATA; README.md
-describes its layout. Sets of the archives that are not there are fetched with aeon, if it is
-installed and the network allows, and kept in `.data`. Whatever the way, a checksum must be met.
+They are read from a folder that you name, by an argument or by the variable MORFOREST_DATA;
+README.md describes its layout. Sets of the archives that are not there are fetched with aeon, if it
+is installed and the network allows, and kept in `.data`. Whatever the way, a checksum must be met.
 """
 
 import hashlib
@@ -15,8 +15,12 @@ import numpy as np
 VARIABLE = "MORFOREST_DATA"
 KEPT = Path(__file__).resolve().parent.parent / ".data"  # what was fetched
 ARCHIVE = "UCR/UEA archive, timeseriesclassification.com"
+FINGER = "BCI competition II, set IV, as in the public repository sunjianjunraymon/CBFP-BCI-II-IV"
 GIVEN = ("X_train", "y_train", "X_test", "y_test")
 FRAGILITY_FOLDS = 10
+# The finger movements again, each electrode of the left less its mirror image of the right: what an
+# atom that only adds neighbours cannot form. Not another recording: comparisons over sets omit it.
+CONTRAST = "finger-contrast"
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class DataSet:
     groups: np.ndarray | None = None
 
 
-class Unavailable(Exception):
+class Unavailable(LookupError):
     """A set is not there, or not what it should be; the message says what to do."""
 
 
@@ -67,10 +71,15 @@ SOURCES = {
     },
     "finger": Source(
         "eeg/bci2_iv_finger.npz",
-        "BCI competition II, set IV: the original signals, as in the public repository "
-        "sunjianjunraymon/CBFP-BCI-II-IV",
+        FINGER,
         GIVEN,
         "c9f2a2c0b4834488",
+    ),
+    CONTRAST: Source(
+        "eeg/bci2_iv_finger.npz",
+        FINGER,
+        (*GIVEN, "channels"),
+        "1b96057f6e6081f2",
     ),
     "ssvep": Source(
         "eeg/ssvep_trca.npz",
@@ -116,6 +125,17 @@ def load(name, folder=None):
     return _form(name, arrays)
 
 
+def left_less_right(X, channels):
+    """Channels in pairs: odd numbers are on the left, each has the next even one for a mirror."""
+    at = {channel: i for i, channel in enumerate(channels)}
+    pairs = [
+        (channel, f"{channel[:-1]}{int(channel[-1]) + 1}")
+        for channel in channels
+        if channel[-1] in "13579"
+    ]
+    return np.stack([X[:, at[left]] - X[:, at[right]] for left, right in pairs], axis=1)
+
+
 def _form(name, arrays):
     if name == "ssvep":
         blocks = arrays["block"]
@@ -134,6 +154,8 @@ def _form(name, arrays):
         )
         return DataSet(name, arrays["X"], arrays["y"].astype(np.int64), folds, subjects)
     X = np.concatenate([arrays["X_train"], arrays["X_test"]])
+    if name == CONTRAST:
+        X = left_less_right(X, arrays["channels"])
     y = np.concatenate([arrays["y_train"], arrays["y_test"]]).astype(np.int64)
     rows, n = np.arange(len(X)), len(arrays["X_train"])
     return DataSet(name, X, y, ((rows[:n], rows[n:]),))
@@ -174,10 +196,7 @@ def fetch(name, path):
     except ImportError as error:
         return str(error)
     try:
-        parts = [
-            load_classification(name, split=split, extract_path=KEPT / "aeon")
-            for split in ("train", "test")
-        ]
+        parts = [load_classification(name, split=split) for split in ("train", "test")]
     except Exception as error:  # of the network, the archive or the parser: aeon has no common one
         return f"{type(error).__name__}: {error}"
     classes = sorted({label for _, y in parts for label in y}, key=_class_order)

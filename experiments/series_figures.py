@@ -2,20 +2,21 @@
 
 import math
 
-import matplotlib
 import numpy as np
+import realdata
 import series_tables
 import stats
+import style
 from series_tables import OURS, STAND_INS
+from style import plt
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-
-OUR_COLOUR, OTHER_COLOUR, MARK_COLOUR = "#d1495b", "#2e4057", "#edae49"
+OUR_COLOUR = style.CLASSIFIERS[OURS]["color"]
+OTHER_COLOUR, MARK_COLOUR = "#2e4057", "#edae49"
 TITLES = {
-    "finger": "Finger movement, EEG (for the paper's movement direction, private)",
+    "finger": "Finger movement, EEG (stands in for the paper's private movement data)",
+    realdata.CONTRAST: "Finger movement, left less right electrodes (the same recording)",
     "ssvep": "SSVEP, EEG, 40 classes",
-    "fragility": "Fragility, by subject (public remains of the surgical outcome)",
+    "fragility": "Fragility, by subject (the public remains of the surgical outcome data)",
 }
 # Mean and standard deviation over ten folds of the AUC by subject: what the authors' published fold
 # predictions give, on 20 x 105 maps that are not public.
@@ -24,19 +25,15 @@ PUBLISHED = {"MORF": (0.8767, 0.0647), "SPORF": (0.8616, 0.0611)}
 
 def draw(rows, folder):
     """Every figure that these rows allow."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in STAND_INS:
-        curves = curves_of(rows, name)
-        if curves:
-            finish(roc_curves(curves, rows, name), folder / f"series-roc-{name}.png")
     for figure, name in (
+        *((roc_curves(rows, name), f"roc-{name}") for name in STAND_INS),
         (auc_strips(rows), "auc"),
         (critical_difference(rows), "ranks"),
         (effects(rows), "effects"),
         (score_table(rows), "scores"),
     ):
         if figure is not None:
-            finish(figure, folder / f"series-{name}.png")
+            style.save(figure, folder / f"series-{name}.png")
 
 
 def colour(classifier):
@@ -51,18 +48,16 @@ def by_mean(columns):
 # --- ROC curves -----------------------------------------------------------------------------------
 
 
-def curves_of(rows, name):
-    """curves[classifier]: the curve of each fold, at the false positive rates of stats.GRID."""
-    curves = {}
-    for row in rows:
-        if row["set"] == name and row["roc"]:
-            curve = np.array(row["roc"].split(), dtype=float)
-            curves.setdefault(row["classifier"], []).append(curve)
-    return {classifier: np.array(folds) for classifier, folds in curves.items()}
-
-
-def roc_curves(curves, rows, name):
+def roc_curves(rows, name):
     """A panel for each classifier: mean curve and the band of its folds, MORF's mean behind."""
+    rows = [
+        {**row, "curve": np.array(row["roc"].split(), dtype=float)}
+        for row in rows
+        if row["set"] == name and row["roc"]
+    ]
+    curves = series_tables.by_fold(rows, "curve").get(name)
+    if not curves:
+        return None
     areas = series_tables.by_fold(rows, "auc")[name]
     order = by_mean(areas)
     across = 4
@@ -90,9 +85,8 @@ def roc_curves(curves, rows, name):
         panel.set_title(f"{classifier}: {spread_text(areas[classifier])}", fontsize=9)
         panel.set_aspect("equal")
         tidy(panel)
-    folds = max(len(curve) for curve in curves.values())
     figure.suptitle(
-        f"{TITLES[name]}\nmean ROC curve ± one standard deviation over {folds} folds; AUC; "
+        f"{TITLES[name]}\nmean ROC curve ± one standard deviation over {len(folds)} folds; AUC; "
         f"thin red: {OURS}",
         fontsize=10,
     )
@@ -206,10 +200,10 @@ def critical_difference(rows):
     axes.axis("off")
     gap = stats.critical_difference(len(order), len(sets))
     axes.set_title(
-        f"Mean rank of accuracy over {len(sets)} data sets (1 is best). Bars join those of which no two "
-        "differ:\nWilcoxon's signed-rank test with Holm's correction over all pairs, 5 %. "
-        f"Friedman p = {series_tables.p_text(stats.friedman(means))}; Nemenyi's critical difference "
-        f"{gap:.2f}",
+        f"Mean rank of accuracy over {len(sets)} data sets (1 is best). Bars join those of which "
+        "no two differ:\nWilcoxon's signed-rank test with Holm's correction over all pairs, 5 %. "
+        f"Friedman p = {series_tables.p_text(stats.friedman(means))}; Nemenyi's critical "
+        f"difference {gap:.2f}",
         fontsize=9,
     )
     return figure
@@ -219,7 +213,7 @@ def critical_difference(rows):
 
 
 def effects(rows):
-    """Cohen's d of MORF over each other classifier, with 95 % intervals, on the paper's stand-ins."""
+    """Cohen's d of MORF over each other classifier, with 95 % intervals, on STAND_INS."""
     panels_of = {}
     for name, measure in STAND_INS.items():
         columns = series_tables.by_fold(rows, measure).get(name, {})
@@ -263,6 +257,8 @@ def score_table(rows):
     accuracy = series_tables.by_fold(rows, "accuracy")
     kappa = series_tables.by_fold(rows, "kappa")
     order = series_tables.ordered(accuracy)
+    if not accuracy:
+        return None
     figure, axes = plt.subplots(
         figsize=(1.6 + 0.82 * len(order), 1.5 + 0.42 * len(accuracy)), layout="constrained"
     )
@@ -290,10 +286,3 @@ def score_table(rows):
 def tidy(axes):
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def finish(figure, path):
-    unfinished = path.with_suffix(".unfinished")
-    figure.savefig(unfinished, dpi=110, format="png")
-    unfinished.replace(path)
-    plt.close(figure)

@@ -1,27 +1,16 @@
 """Tables of the study of time series and EEG, from its rows."""
 
-import csv
-from pathlib import Path
-
 import numpy as np
+import realdata
 import stats
+from store import write_whole
+from style import markdown
 
 OURS = "MORF"
 # The paper compares folds of the movement data by Cohen's kappa, those of the surgical outcome by
 # AUC; these sets stand in for its private ones.
 STAND_INS = {"finger": "kappa", "fragility": "auc"}
 MEASURES = {"accuracy": "Accuracy", "kappa": "Cohen's kappa", "auc": "AUC"}
-NUMBERS = ("fold", "accuracy", "kappa", "auc", "train_seconds", "test_seconds")
-
-
-def read(path):
-    """The rows of the study, the columns used here as numbers; none if there is no file."""
-    if not Path(path).exists():
-        return []
-    with Path(path).open(newline="") as file:
-        return [
-            {**row, **{key: float(row[key]) for key in NUMBERS}} for row in csv.DictReader(file)
-        ]
 
 
 def by_fold(rows, measure):
@@ -46,9 +35,16 @@ def by_fold(rows, measure):
 
 
 def complete(scores):
-    """Sets, classifiers, and the matrix of their mean scores: sets that lack nobody."""
+    """Sets, classifiers, and the matrix of their mean scores: sets that lack nobody.
+
+    The second form of a recording is not another set.
+    """
     classifiers = sorted({c for columns in scores.values() for c in columns})
-    sets = [name for name, columns in scores.items() if len(columns) == len(classifiers)]
+    sets = [
+        name
+        for name, columns in scores.items()
+        if len(columns) == len(classifiers) and name != realdata.CONTRAST
+    ]
     means = [[scores[name][c].mean() for c in classifiers] for name in sets]
     return sets, classifiers, np.array(means).reshape(len(sets), len(classifiers))
 
@@ -76,20 +72,18 @@ def write(rows, path):
         if table:
             parts += [f"## MORF against each, over the folds of {name} ({measure})", table]
     parts += ["## CPU-seconds of a fit, median over folds", seconds_table(rows, order)]
-    unfinished = path.with_name(path.name + ".unfinished")
-    unfinished.write_text("\n\n".join(parts) + "\n")
-    unfinished.replace(path)
+    write_whole(path, "\n\n".join(part.rstrip() for part in parts) + "\n")
 
 
 def _note(rows):
     sets, classifiers, means = complete(by_fold(rows, "accuracy"))
     names = {row["set"] for row in rows}
     note = (
-        f"{len(rows):,} fits: {len(names)} data sets, {len(classifiers)} classifiers. Means are over the "
-        "folds that all classifiers have. Fragility is scored by subject. Written from `series.csv` "
-        "by `make figures`."
+        f"{len(rows):,} fits: {len(names)} data sets, {len(classifiers)} classifiers. Means are "
+        "over the folds that all classifiers have. Fragility is scored by subject. Written from "
+        "`series.csv` by `make figures`."
     )
-    left_out = sorted(names - set(sets))
+    left_out = sorted(names - {*sets, realdata.CONTRAST})
     if left_out:
         note += (
             f" Not in the comparison over sets, for want of a classifier: {', '.join(left_out)}."
@@ -97,7 +91,7 @@ def _note(rows):
     if len(sets) > 1 and len(classifiers) > 2:
         gap = stats.critical_difference(len(classifiers), len(sets))
         note += (
-            f" Friedman's test that all classifiers are alike: p = {p_text(stats.friedman(means))}; "
+            f" Friedman's test that all are alike: p = {p_text(stats.friedman(means))}; "
             f"Nemenyi's critical difference of mean ranks: {gap:.2f}."
         )
     return note
@@ -183,8 +177,3 @@ def seconds_table(rows, order):
 
 def p_text(p):
     return f"{p:.1e}" if p < 0.001 else f"{p:.3f}"
-
-
-def markdown(header, lines):
-    table = [header, ["---"] * len(header), *lines]
-    return "\n".join("| " + " | ".join(map(str, cells)) + " |" for cells in table)

@@ -99,7 +99,7 @@ def signed_rank(a, b):
 
 
 def holm(p_values):
-    """Adjusted p-values: rejecting those up to LEVEL errs anywhere with at most that probability."""
+    """Adjusted p-values: rejecting those up to LEVEL, any error at all is as rare as LEVEL."""
     p_values = np.asarray(p_values, dtype=float)
     order = np.argsort(p_values, kind="stable")
     factors = np.arange(len(p_values), 0, -1)

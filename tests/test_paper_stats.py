@@ -10,8 +10,8 @@ from scipy import stats as scipy_stats
 from sklearn.metrics import auc as area
 from sklearn.metrics import roc_auc_score
 
-# Demsar, Statistical comparisons of classifiers over multiple data sets (JMLR 7, 2006), table 6: AUC
-# of four variants of C4.5 on 14 data sets.
+# Demsar, Statistical comparisons of classifiers over multiple data sets (JMLR 7, 2006): AUC of four
+# variants of C4.5 on 14 data sets.
 DEMSAR = np.array(
     [
         [0.763, 0.768, 0.771, 0.798],
@@ -222,7 +222,7 @@ def test_critical_difference_has_the_quantiles_of_demsars_table(k, q):
 
 
 def test_pairwise_corrects_over_all_pairs():
-    scores = random(10).normal(size=(12, 3)) + [0, 0.5, 2.0]
+    scores = random(10).normal([0, 0.5, 2.0], size=(12, 3))
     raw = [stats.signed_rank(scores[:, i], scores[:, j]) for i, j in ((0, 1), (0, 2), (1, 2))]
     matrix = stats.pairwise(scores)
     assert matrix[[0, 0, 1], [1, 2, 2]] == pytest.approx(stats.holm(raw))
