@@ -218,7 +218,7 @@ def effects(rows):
     for name, measure in STAND_INS.items():
         columns = series_tables.by_fold(rows, measure).get(name, {})
         if OURS in columns and len(columns) > 1 and len(columns[OURS]) > 1:
-            panels_of[name] = series_tables.comparisons(columns)
+            panels_of[name] = series_tables.over_folds(columns)
     if not panels_of:
         return None
     longest = max(len(lines) for lines in panels_of.values())
@@ -239,7 +239,7 @@ def effects(rows):
             panel.plot(size.d, place, "o", color=OTHER_COLOUR, markerfacecolor=fill, zorder=3)
         panel.set_yticks(range(len(lines)), [entry[0] for entry in lines], fontsize=9)
         panel.set_ylim(len(lines) - 0.5, -0.5)
-        panel.set_xlabel(f"Cohen's d of {STAND_INS[name].replace('auc', 'AUC')}, 95 % interval")
+        panel.set_xlabel(f"Cohen's d of {series_tables.SHORT[STAND_INS[name]]}, 95 % interval")
         panel.set_title(TITLES[name].replace(" (", "\n("), fontsize=9)
         tidy(panel)
     figure.suptitle(

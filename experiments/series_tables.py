@@ -10,7 +10,8 @@ OURS = "MORF"
 # The paper compares folds of the movement data by Cohen's kappa, those of the surgical outcome by
 # AUC; these sets stand in for its private ones.
 STAND_INS = {"finger": "kappa", "fragility": "auc"}
-MEASURES = {"accuracy": "Accuracy", "kappa": "Cohen's kappa", "auc": "AUC"}
+MEASURES = ("accuracy", "kappa", "auc")
+SHORT = {"kappa": "kappa", "auc": "AUC"}
 
 
 def by_fold(rows, measure):
@@ -57,44 +58,66 @@ def ordered(scores):
     return [classifiers[i] for i in np.argsort(stats.ranks(means), kind="stable")]
 
 
-def write(rows, path):
-    """All tables of the study, as one page."""
-    parts = ["# Time series and EEG", _note(rows)]
+def write(rows, folder):
+    """Every table as a file of its own, series-NAME.md; docs/paper-series.md shows them."""
     order = ordered(by_fold(rows, "accuracy"))
-    for measure, title in MEASURES.items():
-        parts += [
-            f"## {title}, mean ± standard deviation over folds",
-            scores_table(rows, measure, order),
-        ]
-    parts += ["## MORF against each, over data sets (accuracy)", sets_table(rows)]
-    for name, measure in STAND_INS.items():
-        table = folds_table(rows, name, measure)
-        if table:
-            parts += [f"## MORF against each, over the folds of {name} ({measure})", table]
-    parts += ["## CPU-seconds of a fit, median over folds", seconds_table(rows, order)]
-    write_whole(path, "\n\n".join(part.rstrip() for part in parts) + "\n")
+    pages = {
+        "summary": summary(rows),
+        **{measure: scores_table(rows, measure, order) for measure in MEASURES},
+        "sets": sets_table(rows),
+        **{name: folds_table(rows, name, measure) for name, measure in STAND_INS.items()},
+        "seconds": seconds_table(rows, order),
+    }
+    for name, text in pages.items():
+        write_whole(folder / f"series-{name}.md", text.rstrip() + "\n")
 
 
-def _note(rows):
-    sets, classifiers, means = complete(by_fold(rows, "accuracy"))
-    names = {row["set"] for row in rows}
-    note = (
-        f"{len(rows):,} fits: {len(names)} data sets, {len(classifiers)} classifiers. Means are "
-        "over the folds that all classifiers have. Fragility is scored by subject. Written from "
-        "`series.csv` by `make figures`."
-    )
-    left_out = sorted(names - {*sets, realdata.CONTRAST})
+def summary(rows):
+    """What the tables and tests say, in sentences."""
+    scores = by_fold(rows, "accuracy")
+    sets, classifiers, means = complete(scores)
+    parts = [f"{len(rows):,} fits of {len(classifiers)} classifiers on {len(scores)} data sets."]
+    left_out = sorted({row["set"] for row in rows} - {*sets, realdata.CONTRAST})
     if left_out:
-        note += (
-            f" Not in the comparison over sets, for want of a classifier: {', '.join(left_out)}."
-        )
+        parts.append(f"Not compared over sets, for want of a classifier: {', '.join(left_out)}.")
     if len(sets) > 1 and len(classifiers) > 2:
         gap = stats.critical_difference(len(classifiers), len(sets))
-        note += (
-            f" Friedman's test that all are alike: p = {p_text(stats.friedman(means))}; "
-            f"Nemenyi's critical difference of mean ranks: {gap:.2f}."
+        parts.append(
+            f"Friedman's test that all are alike over {len(sets)} sets: "
+            f"p = {p_text(stats.friedman(means))}; Nemenyi's critical difference of mean ranks: "
+            f"{gap:.2f}."
         )
-    return note
+    if sets and OURS in classifiers:
+        places = dict(zip(classifiers, stats.ranks(means), strict=True))
+        at = sorted(places.values()).index(places[OURS]) + 1
+        parts.append(
+            f"{OURS} has the mean rank {places[OURS]:.2f}, place {at} of {len(classifiers)}; "
+            + verdicts([(other, p, gap) for other, _, p, gap in over_sets(rows)])
+        )
+    for name, measure in STAND_INS.items():
+        columns = by_fold(rows, measure).get(name, {})
+        if OURS in columns and len(columns[OURS]) > 1:
+            values = columns[OURS]
+            parts.append(
+                f"On {name} {OURS} has {SHORT[measure]} {values.mean():.3f} ± "
+                f"{values.std(ddof=1):.3f} over {len(values)} folds; "
+                + verdicts([(other, p, gap) for other, _, p, gap, _ in over_folds(columns)])
+            )
+    return "\n".join(f"- {part}" for part in parts)
+
+
+def verdicts(comparisons):
+    """Who differs after the correction, in which direction, from (name, p, median difference)."""
+    better = [name for name, p, gap in comparisons if p <= stats.LEVEL and gap > 0]
+    worse = [name for name, p, gap in comparisons if p <= stats.LEVEL and gap < 0]
+    return (
+        f"after Holm's correction better than {_list(better)}, worse than {_list(worse)}, "
+        f"undecided against {len(comparisons) - len(better) - len(worse)}."
+    )
+
+
+def _list(names):
+    return ", ".join(names) if names else "none"
 
 
 def scores_table(rows, measure, order):
@@ -125,45 +148,53 @@ def _score(values, best):
 def sets_table(rows):
     """Wilcoxon's signed-rank test over data sets, corrected for the number of comparisons."""
     sets, classifiers, means = complete(by_fold(rows, "accuracy"))
-    if OURS not in classifiers or len(classifiers) < 2 or not sets:
+    if not over_sets(rows):
         return f"{OURS} has no set in common with all others yet."
-    ours = means[:, classifiers.index(OURS)]
-    others = [c for c in classifiers if c != OURS]
-    theirs = [means[:, classifiers.index(c)] for c in others]
-    p_values = [stats.signed_rank(ours, their) for their in theirs]
     lines = []
-    for other, their, p, adjusted in zip(
-        others, theirs, p_values, stats.holm(p_values), strict=True
-    ):
-        gap = ours - their
-        counts = f"{np.sum(gap > 0)} / {np.sum(gap == 0)} / {np.sum(gap < 0)}"
-        lines.append([other, counts, f"{np.median(gap):+.3f}", p_text(p), p_text(adjusted)])
-    header = [f"{len(sets)} sets", "better / equal / worse", "median difference", "p", "p, Holm"]
-    return markdown(header, lines)
+    for other, p, adjusted, gap in over_sets(rows):
+        gaps = means[:, classifiers.index(OURS)] - means[:, classifiers.index(other)]
+        counts = f"{np.sum(gaps > 0)} / {np.sum(gaps == 0)} / {np.sum(gaps < 0)}"
+        lines.append([other, counts, f"{gap:+.3f}", p_text(p), p_text(adjusted)])
+    header = [f"over {len(sets)} sets, against", "better / equal / worse", "median difference"]
+    return markdown([*header, "p", "p, Holm"], lines)
+
+
+def over_sets(rows):
+    """For each other classifier: its name, p, Holm's p, median difference of accuracy."""
+    sets, classifiers, means = complete(by_fold(rows, "accuracy"))
+    if OURS not in classifiers or not sets:
+        return []
+    return compare(dict(zip(classifiers, means.T, strict=True)))
 
 
 def folds_table(rows, name, measure):
-    """The same over folds of one set, with Cohen's d. None if the set has no folds to compare."""
+    """The same over the folds of one set, with Cohen's d."""
     columns = by_fold(rows, measure).get(name, {})
     if OURS not in columns or len(columns) < 2 or len(columns[OURS]) < 2:
-        return None
+        return f"{name} has no two folds to compare yet."
     lines = []
-    for other, p, adjusted, gap, size in comparisons(columns):
+    for other, p, adjusted, gap, size in over_folds(columns):
         interval = "" if np.isnan(size.low) else f" [{size.low:.2f}, {size.high:.2f}]"
         d = "not defined" if np.isnan(size.d) else f"{size.d:.2f}"
         lines.append([other, f"{gap:+.3f}", p_text(p), p_text(adjusted), d + interval])
-    folds = f"{len(columns[OURS])} folds"
-    return markdown([folds, "median difference", "p", "p, Holm", "Cohen's d [95 %]"], lines)
+    header = [f"over {len(columns[OURS])} folds, against", f"median difference of {SHORT[measure]}"]
+    return markdown([*header, "p", "p, Holm", "Cohen's d [95 %]"], lines)
 
 
-def comparisons(columns):
+def over_folds(columns):
     """For each other classifier: its name, p, Holm's p, median difference, Cohen's d."""
+    return [
+        (other, *rest, stats.effect(columns[OURS], columns[other]))
+        for other, *rest in compare(columns)
+    ]
+
+
+def compare(columns):
+    """MORF against each other column: its name, p, Holm's p, median difference."""
     others = sorted(c for c in columns if c != OURS)
-    ours = columns[OURS]
-    p_values = [stats.signed_rank(ours, columns[c]) for c in others]
-    gaps = [float(np.median(ours - columns[c])) for c in others]
-    effects = [stats.effect(ours, columns[c]) for c in others]
-    return list(zip(others, p_values, stats.holm(p_values), gaps, effects, strict=True))
+    p_values = [stats.signed_rank(columns[OURS], columns[c]) for c in others]
+    gaps = [float(np.median(columns[OURS] - columns[c])) for c in others]
+    return list(zip(others, p_values, stats.holm(p_values), gaps, strict=True))
 
 
 def seconds_table(rows, order):

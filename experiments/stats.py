@@ -21,6 +21,7 @@ from sklearn.metrics import cohen_kappa_score, roc_auc_score, roc_curve
 LEVEL = 0.05
 GRID = np.linspace(0, 1, 51)  # false positive rates at which ROC curves are kept
 BOOTSTRAPS = 9999
+DIGITS = 9  # beyond which scores are equal: .3 - .2 and .2 - .1 are a tie
 
 
 # --- scores of one fold ---------------------------------------------------------------------------
@@ -155,7 +156,7 @@ def differences_of(a, b):
         raise ValueError(f"scores of shapes {a.shape} and {b.shape}; paired scores need one length")
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise ValueError("scores hold a value that is not finite; leave out its pair")
-    return a - b
+    return np.round(a - b, DIGITS)
 
 
 # --- several classifiers on several data sets -----------------------------------------------------
@@ -163,12 +164,12 @@ def differences_of(a, b):
 
 def ranks(scores):
     """Mean rank of each column over the rows (data sets); 1 is best, ties share the middle rank."""
-    return np.mean([stats.rankdata(-np.asarray(row)) for row in scores], axis=0)
+    return np.mean(stats.rankdata(-np.round(scores, DIGITS), axis=1), axis=0)
 
 
 def friedman(scores):
     """P-value of Friedman's test that all columns are alike."""
-    scores = np.asarray(scores)
+    scores = np.round(scores, DIGITS)
     if scores.shape[0] < 2 or scores.shape[1] < 3 or not np.ptp(scores, axis=1).any():
         return 1.0
     return float(stats.friedmanchisquare(*scores.T).pvalue)

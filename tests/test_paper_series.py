@@ -1,5 +1,7 @@
 """The study of time series: its splits, its rows, its tables and its figures."""
 
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -221,9 +223,7 @@ def test_the_table_over_sets_says_how_often_morf_is_better():
 def test_figures_and_tables_are_made_from_rows_alone(tmp_path):
     rows = rows_of([*series_figures.TITLES, "GunPoint"], CLASSIFIERS)
     series_figures.draw(rows, tmp_path)
-    series_tables.write(rows, tmp_path / "series.md")
     assert {path.name for path in tmp_path.iterdir()} == {
-        "series.md",
         "series-roc-finger.png",
         "series-roc-fragility.png",
         "series-auc.png",
@@ -231,7 +231,25 @@ def test_figures_and_tables_are_made_from_rows_alone(tmp_path):
         "series-effects.png",
         "series-scores.png",
     }
-    assert "over the folds of fragility" in (tmp_path / "series.md").read_text()
+
+
+def test_the_page_of_the_docs_has_a_place_for_tables_that_are_written(tmp_path):
+    series_tables.write(rows_of([*series_figures.TITLES, "GunPoint"], CLASSIFIERS), tmp_path)
+    written = {path.stem for path in tmp_path.iterdir()}
+    page = (Path(__file__).parent.parent / "docs" / "paper-series.md").read_text()
+    shown = set(re.findall(r"<!-- table ([\w-]+) -->", page))
+    linked = set(re.findall(r"results/(series-\w+)\.md", page))
+    assert shown | linked == written
+
+
+def test_the_summary_says_who_differs_and_how():
+    text = series_tables.summary(rows_of("ABCDEFGHIJ", CLASSIFIERS))
+    # Ten wins of ten: p = 2 / 1024 for each of three.
+    assert "MORF has the mean rank 1.00, place 1 of 4" in text
+    assert "better than RF, SPORF, kNN, worse than none, undecided against 0" in text
+    text = series_tables.summary(rows_of("ABCDEFGHIJ", CLASSIFIERS[::-1]))
+    assert "MORF has the mean rank 4.00, place 4 of 4" in text
+    assert "better than none, worse than RF, SPORF, kNN, undecided against 0" in text
 
 
 @pytest.mark.parametrize(
@@ -250,5 +268,5 @@ def test_figures_and_tables_are_made_from_rows_alone(tmp_path):
 )
 def test_the_first_rows_of_a_run_are_enough_to_draw(rows, tmp_path):
     series_figures.draw(rows, tmp_path)
-    series_tables.write(rows, tmp_path / "series.md")
-    assert (tmp_path / "series.md").is_file()
+    series_tables.write(rows, tmp_path)
+    assert (tmp_path / "series-summary.md").is_file()

@@ -126,6 +126,13 @@ def test_signed_rank_with_ties_and_zeros_counts_all_signs(seed):
     assert stats.signed_rank(differences, np.zeros(9)) == pytest.approx(expected)
 
 
+def test_signed_rank_sees_ties_through_rounding():
+    # +.1 three times and -.1 once: 5 of 16 patterns have three positive signs or more.
+    a, b = [0.3, 0.2, 0.9, 0.7], [0.2, 0.1, 0.8, 0.8]
+    assert stats.signed_rank(a, b) == 2 * 5 / 16
+    assert stats.ranks([[0.1 + 0.2, 0.3]]).tolist() == [1.5, 1.5]
+
+
 def test_signed_rank_of_six_wins_is_two_in_64():
     assert stats.signed_rank([2, 3, 4, 5, 6, 7], [1, 1, 1, 1, 1, 1]) == 2 / 64
 
