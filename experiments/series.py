@@ -31,7 +31,7 @@ SECONDS = {
     "RF (scikit-learn)": (1.0, 10.0),
     "XGBoost": (0.1, 4.0),  # times the number of classes
     "MLP": (0.2, 2.0),
-    "ConvNet": (5.0, 50.0),
+    "ConvNet": (6.0, 50.0),
     "MiniRocket": (0.3, 1.5),
 }
 OTHERS = (0.1, 1.5)
