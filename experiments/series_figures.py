@@ -132,7 +132,7 @@ def auc_strips(rows):
         tidy(panel)
         if panel.get_legend_handles_labels()[0]:
             handles, labels = panel.get_legend_handles_labels()
-            panel.legend(handles[:1], labels[:1], fontsize=8, frameon=False, loc="lower left")
+            panel.legend(handles[:1], labels[:1], fontsize=8, frameon=False, loc="upper right")
     return figure
 
 
