@@ -1,0 +1,234 @@
+"""Real recordings: eleven sets of the UCR and UEA archives, and three of EEG, one in two forms.
+
+They are read from a folder that you name, by an argument or by the variable MORFOREST_DATA;
+README.md describes its layout. Sets of the archives that are not there are fetched with aeon, if it
+is installed and the network allows, and kept in `.data`. Whatever the way, a checksum must be met.
+"""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+VARIABLE = "MORFOREST_DATA"
+KEPT = Path(__file__).resolve().parent.parent / ".data"  # what was fetched
+ARCHIVE = "UCR/UEA archive, timeseriesclassification.com"
+FINGER = "BCI competition II, set IV, as in the public repository sunjianjunraymon/CBFP-BCI-II-IV"
+GIVEN = ("X_train", "y_train", "X_test", "y_test")
+FRAGILITY_FOLDS = 10
+# The finger movements again, each electrode of the left less its mirror image of the right: what an
+# atom that only adds neighbours cannot form. Not another recording: comparisons over sets omit it.
+CONTRAST = "finger-contrast"
+
+
+@dataclass(frozen=True)
+class Source:
+    file: str  # in the folder
+    origin: str
+    arrays: tuple[str, ...]  # what the checksum covers, in this order
+    checksum: str  # `checksum` below, its first 16 digits
+    folds: int = 1  # that the data come with
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Samples with the splits that their makers gave.
+
+    `groups` names the subject of each sample where a subject has several: then no subject is on
+    both sides of a fold, and scores are those of subjects.
+    """
+
+    name: str
+    X: np.ndarray  # (n, channels, time)
+    y: np.ndarray  # 0, 1, ...
+    folds: tuple[tuple[np.ndarray, np.ndarray], ...]  # rows for training, rows for testing
+    groups: np.ndarray | None = None
+
+
+class Unavailable(LookupError):
+    """A set is not there, or not what it should be; the message says what to do."""
+
+
+CHECKSUMS = {
+    "ArrowHead": "798fb0ae64bbdf88",
+    "BasicMotions": "729487df9115bfcf",
+    "CBF": "3236c8db8f686a71",
+    "Coffee": "5676a37fa787996f",
+    "ECG200": "15cca0d1faed6ba9",
+    "Epilepsy": "c045773d3becba6e",
+    "GunPoint": "8cc372b238dda0b5",
+    "ItalyPowerDemand": "1bea9edb52f1bfeb",
+    "Libras": "e25a6049344c58a5",
+    "NATOPS": "628452cda87e7e21",
+    "RacketSports": "1fef0114379f3c32",
+}
+SOURCES = {
+    **{
+        name: Source(f"series/{name}.npz", ARCHIVE, GIVEN, digits)
+        for name, digits in CHECKSUMS.items()
+    },
+    "finger": Source(
+        "eeg/bci2_iv_finger.npz",
+        FINGER,
+        GIVEN,
+        "c9f2a2c0b4834488",
+    ),
+    CONTRAST: Source(
+        "eeg/bci2_iv_finger.npz",
+        FINGER,
+        (*GIVEN, "channels"),
+        "1b96057f6e6081f2",
+    ),
+    "ssvep": Source(
+        "eeg/ssvep_trca.npz",
+        "the example recording in the source archive of the Python package meegkit 0.1.3",
+        ("X", "y", "block"),
+        "312f6073e1422634",
+        folds=6,
+    ),
+    "fragility": Source(
+        "eeg/fragility_interpretability.npz",
+        "the public repository adam2392/fragility_in_ieeg",
+        (
+            *("X", "y", "subject"),
+            *(
+                f"fold{i}_{part}_subjects"
+                for i in range(FRAGILITY_FOLDS)
+                for part in ("train", "test")
+            ),
+        ),
+        "7fc2f6ab04815b62",
+        folds=FRAGILITY_FOLDS,
+    ),
+}
+
+
+def load(name, folder=None):
+    """The set of that name from `folder`, by default the one that MORFOREST_DATA names."""
+    if name not in SOURCES:
+        raise ValueError(f"no data set {name!r}; there are {', '.join(SOURCES)}")
+    source = SOURCES[name]
+    path = find(name, folder)
+    with np.load(path, allow_pickle=False) as stored:
+        missing = [key for key in source.arrays if key not in stored]
+        if missing:
+            raise Unavailable(f"{path} lacks {', '.join(missing)}; {_wanted(source)}.")
+        arrays = {key: stored[key] for key in source.arrays}
+    if checksum(arrays.values()) != source.checksum:
+        raise Unavailable(
+            f"{path} does not hold the data of our results (checksum "
+            f"{checksum(arrays.values())}, expected {source.checksum}): replace it by a copy from "
+            f"{source.origin}; {_wanted(source)}."
+        )
+    return _form(name, arrays)
+
+
+def left_less_right(X, channels):
+    """Channels in pairs: odd numbers are on the left, each has the next even one for a mirror."""
+    at = {channel: i for i, channel in enumerate(channels)}
+    pairs = [
+        (channel, f"{channel[:-1]}{int(channel[-1]) + 1}")
+        for channel in channels
+        if channel[-1] in "13579"
+    ]
+    return np.stack([X[:, at[left]] - X[:, at[right]] for left, right in pairs], axis=1)
+
+
+def _form(name, arrays):
+    if name == "ssvep":
+        blocks = arrays["block"]
+        folds = tuple(
+            (np.flatnonzero(blocks != b), np.flatnonzero(blocks == b)) for b in np.unique(blocks)
+        )
+        return DataSet(name, arrays["X"], arrays["y"].astype(np.int64), folds)
+    if name == "fragility":
+        subjects = arrays["subject"]
+        folds = tuple(
+            tuple(
+                np.flatnonzero(np.isin(subjects, arrays[f"fold{i}_{part}_subjects"]))
+                for part in ("train", "test")
+            )
+            for i in range(FRAGILITY_FOLDS)
+        )
+        return DataSet(name, arrays["X"], arrays["y"].astype(np.int64), folds, subjects)
+    X = np.concatenate([arrays["X_train"], arrays["X_test"]])
+    if name == CONTRAST:
+        X = left_less_right(X, arrays["channels"])
+    y = np.concatenate([arrays["y_train"], arrays["y_test"]]).astype(np.int64)
+    rows, n = np.arange(len(X)), len(arrays["X_train"])
+    return DataSet(name, X, y, ((rows[:n], rows[n:]),))
+
+
+def find(name, folder=None):
+    """The file of a set: in the folder, among what was fetched before, or fetched now."""
+    source = SOURCES[name]
+    given = folder or os.environ.get(VARIABLE)
+    if given and not Path(given).expanduser().is_dir():
+        raise Unavailable(f"{given} is no folder; the argument or {VARIABLE} must name one.")
+    for place in filter(None, (given, KEPT)):
+        path = Path(place).expanduser() / source.file
+        if path.is_file():
+            return path
+    if source.origin == ARCHIVE:
+        reason = fetch(name, KEPT / source.file)
+        if not reason:
+            return KEPT / source.file
+        reason = f"aeon cannot fetch it ({reason})"
+    else:
+        reason = "no library fetches it"
+    where = f"in {given}" if given else f"here, and {VARIABLE} is not set"
+    raise Unavailable(
+        f"{name} is not {where}, and {reason}. Put it as {source.file} into a folder and name that "
+        f"in {VARIABLE}. It comes from {source.origin}; {_wanted(source)}."
+    )
+
+
+def _wanted(source):
+    return f"experiments/README.md describes the arrays of {source.file}"
+
+
+def fetch(name, path):
+    """Put a set of the archives there. Returns why not, if not."""
+    try:
+        from aeon.datasets import load_classification
+    except ImportError as error:
+        return str(error)
+    try:
+        parts = [load_classification(name, split=split) for split in ("train", "test")]
+    except Exception as error:  # of the network, the archive or the parser: aeon has no common one
+        return f"{type(error).__name__}: {error}"
+    classes = sorted({label for _, y in parts for label in y}, key=_class_order)
+    arrays = {}
+    for part, (X, y) in zip(("train", "test"), parts, strict=True):
+        arrays[f"X_{part}"] = X.astype(np.float32)
+        arrays[f"y_{part}"] = np.array([classes.index(label) for label in y], dtype=np.uint8)
+    found = checksum(arrays[key] for key in GIVEN)
+    if found != SOURCES[name].checksum:
+        return f"what came has the checksum {found}, expected {SOURCES[name].checksum}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f"unfinished-{path.name}")
+    np.savez_compressed(unfinished, **arrays)
+    unfinished.replace(path)
+    return None
+
+
+def _class_order(label):
+    """10 comes after 9; other labels are in the order of their letters."""
+    try:
+        return (0, float(label), label)
+    except ValueError:
+        return (1, 0.0, label)
+
+
+def checksum(arrays):
+    """The same for the same values: of numbers as little-endian float32, of text as UTF-8."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(repr(array.shape).encode())
+        if array.dtype.kind == "U":
+            digest.update("\n".join(array.ravel()).encode())
+        else:
+            digest.update(np.ascontiguousarray(array, dtype="<f4").tobytes())
+    return digest.hexdigest()[:16]
