@@ -13,13 +13,20 @@ PAGES = Path(__file__).resolve().parent.parent / "docs"
 PLACE = re.compile(r"(<!-- table (?P<name>[\w-]+) -->\n)(?P<old>.*?)(?=<!-- end -->)", re.DOTALL)
 
 
-def fill(pages: Path = PAGES, results: Path = FOLDER) -> None:
-    """Bring every marked place of every page up to date."""
+def fill(pages: Path = PAGES, results: Path = FOLDER) -> list[str]:
+    """Bring every marked place of every page up to date; returns the tables that are not there."""
+    missing = []
     for page in sorted(pages.glob("*.md")):
         old = page.read_text()
         new = filled(old, results)
         if new != old:
             write_whole(page, new)
+        missing += [name for name in names(old) if not (results / f"{name}.md").exists()]
+    return missing
+
+
+def names(text: str) -> list[str]:
+    return [match["name"] for match in PLACE.finditer(text)]
 
 
 def filled(text: str, results: Path) -> str:

@@ -23,7 +23,15 @@ from progress import Progress, duration
 from store import FOLDER, Store, folder
 
 # In the order of the work. Each is a module with tasks(quick), run(task) and figures(csvs, pngs).
-STUDIES = ("projections", "importance", "simulations", "misspecification", "mnist", "series")
+STUDIES = (
+    "projections",
+    "importance",
+    "simulations",
+    "draws",
+    "misspecification",
+    "mnist",
+    "series",
+)
 # More pictures of the same rows.
 VIEWS = ("complexity", "times")
 
@@ -99,7 +107,11 @@ def draw(csvs):
         importlib.import_module(name).figures(csvs, csvs)
     claims.write(csvs)
     if csvs == FOLDER:
-        page.fill()
+        missing = page.fill()
+        if missing:
+            print(
+                f"No rows yet for these tables of the docs: {', '.join(missing)}", file=sys.stderr
+            )
 
 
 def main(words=None):

@@ -305,3 +305,7 @@ def test_tables_go_to_their_places(tmp_path):
     expected = "x\n<!-- table known -->\n\n| a |\n\n<!-- end -->\n" + other
     assert page.filled(text, tmp_path) == expected
     assert page.filled(expected, tmp_path) == expected
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "page.md").write_text(text)
+    assert page.fill(tmp_path / "docs", tmp_path) == ["other"]
+    assert (tmp_path / "docs" / "page.md").read_text() == expected
