@@ -33,7 +33,8 @@ def figures(csvs, pngs):
         panels[0, column].set_title(SIMULATIONS[name].title, weight="bold")
         panels[-1, column].set_xlabel("training samples")
     for axes, label in zip(panels[:, 0], MEASURES.values(), strict=True):
-        axes.set_ylabel(f"{label}, mean of the trees")
+        axes.set_ylabel(label)
+    figure.suptitle("Size of the trees, means over 500")
     style.legend(figure, panels.flat)
     style.save(figure, Path(pngs) / "complexity.png")
     write_whole(Path(csvs) / "complexity.md", table(rows))
