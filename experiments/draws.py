@@ -74,7 +74,7 @@ def figures(csvs, pngs):
             rate = published.errors(data)["MORF"][n]
             jitter = place + random.uniform(-0.25, 0.25, len(errors))
             axes.scatter(
-                jitter, errors, s=7, color="#d1495b", alpha=0.4, linewidths=0, label="one draw"
+                jitter, errors, s=9, color="#d1495b", alpha=0.5, linewidths=0, label="one draw"
             )
             axes.hlines(errors.mean(), place - 0.35, place + 0.35, color="#2e4057", label="mean")
             axes.scatter(place, rate, marker="x", s=45, color="k", zorder=4, label="published")

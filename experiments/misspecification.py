@@ -126,11 +126,12 @@ def figures(csvs, pngs):
             setting: (values if plain else z_scores(values, folds[best])).mean()
             for setting, values in folds.items()
         }
-        draw_map(axes, means, best, plain)
+        draw_map(axes, means, {best: "-", papers_choice(data): ":"}, plain)
         unit = "accuracy" if plain else "z-score"
         axes.set_title(f"{SIMULATIONS[data].title}\n{unit}", fontsize=9)
         worst = min(folds, key=lambda setting: folds[setting].mean())
-        near = sum(z_scores(values, folds[best]).mean() >= -1 for values in folds.values())
+        limit = folds[best].mean() - folds[best].std(ddof=1)
+        near = sum(values.mean() >= limit for values in folds.values())
         lines.append(
             [
                 SIMULATIONS[data].title,
@@ -146,7 +147,12 @@ def figures(csvs, pngs):
     write_whole(Path(csvs) / "misspecification.md", style.markdown(header, lines))
 
 
-def draw_map(axes, means, best, plain):
+def papers_choice(data):
+    sizes = models.settings("MORF", data)["patch"]
+    return tuple(sizes[bound][axis] for axis in (0, 1) for bound in ("min_size", "max_size"))
+
+
+def draw_map(axes, means, frames, plain):
     """Settings as cells: smallest against largest size, or heights against widths."""
     one_axis = all(setting[:2] == (1, 1) for setting in means)
 
@@ -158,16 +164,18 @@ def draw_map(axes, means, best, plain):
     values = np.full((len(down), len(across)), np.nan)
     for setting, mean in means.items():
         values[down.index(place(setting)[0]), across.index(place(setting)[1])] = mean
-    low, high = (0.5, 1.0) if plain else (-4.0, 0.0)
+    low, high = (min(means.values()), 1.0) if plain else (-4.0, 0.0)
     axes.imshow(values, cmap="viridis", vmin=low, vmax=high, aspect="auto")
     for (i, j), value in np.ndenumerate(values):
         if not np.isnan(value):
-            text = f"{value:.3f}".lstrip("0") if plain else f"{value:.1f}"
+            text = f"{value:.3f}".lstrip("0") if plain else f"{round(value, 1) + 0.0:.1f}"
             dark = value < (low + high) / 2
             axes.text(j, i, text, ha="center", va="center", fontsize=7, color="w" if dark else "k")
-    i, j = down.index(place(best)[0]), across.index(place(best)[1])
-    frame = {"fill": False, "edgecolor": "#d1495b", "linewidth": 2.5}
-    axes.add_patch(plt.Rectangle((j - 0.5, i - 0.5), 1, 1, **frame))
+    for setting, line in frames.items():
+        if setting in means:
+            i, j = down.index(place(setting)[0]), across.index(place(setting)[1])
+            frame = {"fill": False, "edgecolor": "#d1495b", "linewidth": 2.5, "linestyle": line}
+            axes.add_patch(plt.Rectangle((j - 0.5, i - 0.5), 1, 1, **frame))
     if one_axis:
         axes.set(xlabel="largest width", ylabel="smallest width")
     else:

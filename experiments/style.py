@@ -77,7 +77,7 @@ def draw_curves(axes, rows, x, y, names=tuple(CLASSIFIERS)):
         middle, spread = np.array(means), np.nan_to_num(errors)
         colour = CLASSIFIERS[name]["color"]
         axes.fill_between(
-            places, middle - spread, middle + spread, color=colour, alpha=0.18, linewidth=0
+            places, middle - spread, middle + spread, color=colour, alpha=0.15, linewidth=0
         )
     log_x(axes, sorted({row[x] for row in rows}))
     axes.grid(alpha=0.25)
