@@ -7,13 +7,13 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test bench bench-quick clean lint types native pytest oldest
+.PHONY: help demo test bench bench-quick paper paper-quick figures clean lint types native pytest oldest
 
 BIN := .venv/bin
 # Errors only: each step says what it does in a line of its own.
 QUIET := -qq --disable-pip-version-check
 WHEEL_DIR := build/wheel
-PYTHON_DIRS := src tests examples benchmarks
+PYTHON_DIRS := src tests examples benchmarks experiments
 
 # What goes into the wheel: the package is built again when one of these is newer.
 SOURCES := pyproject.toml CMakeLists.txt \
@@ -36,8 +36,17 @@ bench: .venv/.test ## Measure beside other libraries, about an hour; options: BE
 bench-quick: .venv/.test ## The same at small sizes, 5 minutes
 	@$(BIN)/python benchmarks/bench.py --quick $(BENCH)
 
+paper: .venv-paper/.paper ## Run the paper's experiments, about 3 hours; goes on after a stop; options: PAPER="--only mnist", see experiments/
+	@.venv-paper/bin/python experiments/paper.py --jobs $(JOBS) $(PAPER)
+
+paper-quick: .venv-paper/.paper ## The same in small, 10 minutes
+	@.venv-paper/bin/python experiments/paper.py --quick --jobs $(JOBS) $(PAPER)
+
+figures: .venv/.demo ## Draw the paper's figures and tables again from the results, without training
+	@$(BIN)/python experiments/paper.py --figures $(PAPER)
+
 clean: ## Remove everything that make has made
-	rm -rf .venv .venv-oldest .venv-peers .benchmarks benchmarks/results/quick build demo_output .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-paper .venv-peers .benchmarks benchmarks/results/quick experiments/results/quick build demo_output .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- set-up ---------------------------------------------------------------------------------------
@@ -50,6 +59,11 @@ clean: ## Remove everything that make has made
 .venv-oldest/.made:
 	@echo "== environment: .venv-oldest"
 	@$(PYTHON) -m venv .venv-oldest
+	@touch $@
+
+.venv-paper/.made:
+	@echo "== environment: .venv-paper"
+	@$(PYTHON) -m venv .venv-paper
 	@touch $@
 
 # One wheel serves every environment, so the core is compiled once.
@@ -79,6 +93,12 @@ endef
 .venv-oldest/.test: $(WHEEL_DIR)/.built | .venv-oldest/.made
 	@echo "== installing the package beside the oldest supported scikit-learn"
 	$(call install,.venv-oldest/bin/python,[test],"scikit-learn==1.7.*")
+	@touch $@
+
+# Its libraries hold others back, so they have an environment of their own.
+.venv-paper/.paper: $(WHEEL_DIR)/.built | .venv-paper/.made
+	@echo "== installing the package and what the paper's experiments need (PyTorch is large)"
+	$(call install,.venv-paper/bin/python,[paper])
 	@touch $@
 
 # --- the parts of make test, in the order in which they run -------------------------------------

@@ -6,17 +6,16 @@ every library reads the same numbers. Generated sets depend on their name alone.
 
 import os
 import re
-import socket
-from http.client import HTTPException
 from pathlib import Path
 
 import numpy as np
 
+from morforest import datasets
+
 FOLDER = Path(__file__).resolve().parent.parent / ".benchmarks"
-VARIABLE = "MORFOREST_MNIST"
-ARRAYS = ("X_train", "y_train", "X_test", "y_test")
+VARIABLE = datasets.MNIST_VARIABLE
+ARRAYS = datasets.MNIST_ARRAYS
 TEST_ROWS = 10_000
-NETWORK_PATIENCE = 20.0  # seconds
 
 
 def load(path):
@@ -49,61 +48,24 @@ def images(given, stand_in=False):
     """Name and file of the images: MNIST if it can be had, else a stand-in that anyone has."""
     if stand_in:
         return "digits28", make("digits28")
-    if given or os.environ.get(VARIABLE):
-        return "MNIST", _checked(given or os.environ[VARIABLE])
-    path = FOLDER / "MNIST.npz"
-    if not path.exists():
-        print(f"No --mnist PATH and no {VARIABLE}: asking openml.org for MNIST ...", flush=True)
-        reason = _fetch(path)
-        if reason:
+    path = FOLDER / "MNIST.npz"  # one form for all libraries, whatever the source
+    asked = given or os.environ.get(VARIABLE)
+    if asked or not path.exists():
+        if not asked:
+            print(f"No --mnist PATH and no {VARIABLE}: asking openml.org for MNIST ...", flush=True)
+        try:
+            _save(path, *datasets.load_mnist(given))
+        except (FileNotFoundError, ValueError) as error:
+            raise SystemExit(str(error)) from error
+        except ConnectionError as error:
             print(
-                f"It cannot be had ({reason}).\nThe images are a stand-in: scikit-learn's digits, "
+                f"{error}\nThe images are a stand-in: scikit-learn's digits, "
                 "enlarged to 28 x 28, shifted and dimmed at random. Timings and accuracies are "
                 "not those of MNIST; the column `data` says digits28.",
                 flush=True,
             )
             return "digits28", make("digits28")
     return "MNIST", path
-
-
-def _checked(path):
-    wanted = f"an .npz file with the arrays {', '.join(ARRAYS)}; X_* are images, (n, 28, 28)"
-    path = Path(path).expanduser().resolve()
-    if not path.is_file():
-        raise SystemExit(f"No file at {path}; --mnist or {VARIABLE} must name {wanted}.")
-    with np.load(path, allow_pickle=False) as arrays:
-        missing = [name for name in ARRAYS if name not in arrays]
-        if missing:
-            raise SystemExit(f"{path} lacks {', '.join(missing)}; expected {wanted}.")
-        X = arrays["X_test"]
-    if X.shape[1:] != (28, 28) or X.dtype != np.uint8:
-        raise SystemExit(f"X_test of {path} is {X.dtype} of shape {X.shape}; expected {wanted}.")
-    return path
-
-
-def _fetch(path):
-    """Put MNIST there. Returns why not, if not."""
-    from sklearn.datasets import fetch_openml
-
-    patience = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(NETWORK_PATIENCE)
-    try:
-        X, y = fetch_openml(
-            "mnist_784",
-            version=1,
-            return_X_y=True,
-            as_frame=False,
-            parser="liac-arff",
-            data_home=FOLDER,
-            n_retries=1,
-        )
-    except (OSError, HTTPException, ValueError) as error:
-        return f"{type(error).__name__}: {error}"
-    finally:
-        socket.setdefaulttimeout(patience)
-    X, y = X.astype(np.uint8).reshape(-1, 28, 28), y.astype(np.int64)
-    _save(path, X[:60_000], y[:60_000], X[60_000:], y[60_000:])
-    return None
 
 
 def _digits28():

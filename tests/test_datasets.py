@@ -1,5 +1,6 @@
 """The simulations against their definitions."""
 
+import hashlib
 import math
 from collections import Counter
 from itertools import product
@@ -8,9 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from morforest.datasets import make_bars, make_circle, make_impulse
+from morforest import datasets
+from morforest.datasets import load_mnist, make_bars, make_circle, make_dynamics, make_impulse
 
-MAKERS = [make_circle, make_bars, make_impulse]
+MAKERS = [make_circle, make_bars, make_impulse, make_dynamics]
 
 # A test of a distribution is run on fixed seeds; it fails if the data are this unlikely.
 UNLIKELY = 1e-4
@@ -20,7 +22,11 @@ def circle_without_wrap(n_samples=200, *, random_state=None):
     return make_circle(n_samples, wrap=False, random_state=random_state)
 
 
-ALL_MAKERS = [*MAKERS, circle_without_wrap]
+def dynamics_with_noise_channels(n_samples=200, *, random_state=None):
+    return make_dynamics(n_samples, noise_channels=True, random_state=random_state)
+
+
+ALL_MAKERS = [*MAKERS, circle_without_wrap, dynamics_with_noise_channels]
 
 
 def runs_of_ones(row, cyclic):
@@ -42,6 +48,8 @@ def runs_of_ones(row, cyclic):
         (make_circle, (100,), np.uint8),
         (make_bars, (28, 28), np.uint8),
         (make_impulse, (100,), np.float64),
+        (make_dynamics, (3, 100), np.float64),
+        (dynamics_with_noise_channels, (6, 100), np.float64),
     ],
 )
 def test_shapes_and_types(make, shape, dtype):
@@ -223,6 +231,109 @@ def test_bayes_error_of_impulse():
     assert stats.binomtest(errors, len(y), bayes_error).pvalue > UNLIKELY
 
 
+# The system of simulations D and E, as the paper has it.
+STATE = np.array([[1, 0.7, 0.6], [-0.5, 0.9, 0.5], [-0.6, -0.7, 0.8]]) / 1.548
+INPUT = (
+    np.array([[0.5, 0, 0], [0, 0.5, 0], [0, 0, 0.5]]),
+    np.array([[0.5, 0.1, 0.1], [0.1, 0.5, 0.1], [0.1, 0.1, 0.5]]),
+)
+
+
+def trajectory(start, onset, label):
+    """The states of one sample, (3, 100): x(t + 1) = A x(t) + B u(t)."""
+    x, states = np.asarray(start, dtype=float), []
+    for t in range(100):
+        states.append(x)
+        u = np.full(3, 1.0 if onset <= t < onset + 5 else 0.0)
+        x = STATE @ x + INPUT[label] @ u
+    return np.transpose(states)
+
+
+def test_dynamics_follow_the_system():
+    random = np.random.RandomState(0)
+    starts, onsets, labels = random.random_sample((20, 3)), np.arange(20, 40), np.arange(20) % 2
+    push = datasets.DYNAMICS_PUSH[labels]
+    for states, *sample in zip(
+        datasets._trajectories(starts, onsets, push), starts, onsets, labels, strict=True
+    ):
+        np.testing.assert_allclose(states, trajectory(*sample), rtol=1e-12, atol=1e-12)
+
+
+def test_dynamics_are_stable_and_controllable():
+    assert np.abs(np.linalg.eigvals(STATE)).max() < 1
+    for matrix in INPUT:
+        reach = np.hstack([np.linalg.matrix_power(STATE, i) @ matrix for i in range(3)])
+        assert np.linalg.matrix_rank(reach) == 3
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_means_of_dynamics(label):
+    X, y = make_dynamics(20_000, random_state=0)
+    X = X[y == label]
+    # The system is linear: the mean state is that of the mean start, averaged over the onsets.
+    expected = np.mean([trajectory([0.5] * 3, onset, label) for onset in range(20, 40)], axis=0)
+    z = (X.mean(axis=0) - expected) / (X.std(axis=0) / math.sqrt(len(X)))
+    assert np.abs(z).max() < 4.9
+    # The test can tell the classes apart.
+    other = np.mean([trajectory([0.5] * 3, onset, 1 - label) for onset in range(20, 40)], axis=0)
+    assert np.abs(other - expected).max() > 20 * X.std() / math.sqrt(len(X))
+
+
+def test_covariances_of_dynamics():
+    X, _ = make_dynamics(40_000, random_state=1)
+    for t, s in product(range(6), repeat=2):
+        # Starts are uniform, of variance 1 / 12; noise of variance 0.25 is new at each step.
+        power = [np.linalg.matrix_power(STATE, i) for i in (t, s)]
+        expected = power[0] @ power[1].T / 12 + (t == s) * 0.25 * np.eye(3)
+        centred = [X[:, :, i] - X[:, :, i].mean(axis=0) for i in (t, s)]
+        found = centred[0].T @ centred[1] / len(X)
+        np.testing.assert_allclose(found, expected, atol=5 * 0.35 / math.sqrt(len(X)))
+
+
+def test_onsets_and_noise_of_dynamics():
+    X, y = make_dynamics(2000, random_state=2)
+    # Given an onset and a class, the start is a regression on three columns; the best onset of all
+    # is then as likely as the data make it.
+    free = np.stack([trajectory(unit, 1000, 0).ravel() for unit in np.eye(3)], axis=1)
+    project, _ = np.linalg.qr(free)
+    onsets = np.arange(10, 50)
+    left = np.empty((len(X), len(onsets)))
+    for i, onset in enumerate(onsets):
+        pushed = np.stack([trajectory([0] * 3, onset, label).ravel() for label in (0, 1)])[y]
+        rest = X.reshape(len(X), -1) - pushed
+        rest -= rest @ project @ project.T
+        left[:, i] = np.sum(rest**2, axis=1)
+    best = onsets[np.argmin(left, axis=1)]
+    assert np.mean((best < 19) | (best > 40)) < 0.02
+    counts = np.bincount(best, minlength=50)[20:40]
+    assert stats.chisquare(counts[1:-1]).pvalue > UNLIKELY
+    # 300 squared normal numbers less three for the start, and a little for the choice of the onset.
+    residuals = left.min(axis=1) / 0.25
+    assert 295.0 < residuals.mean() < 297.5
+    assert residuals.std() == pytest.approx(math.sqrt(2 * 297), rel=0.1)
+
+
+def test_noise_channels_are_uniform_and_follow_those_of_the_system():
+    X, y = make_dynamics(1000, noise_channels=True, random_state=3)
+    np.testing.assert_array_equal(X[:, 0::2], make_dynamics(1000, random_state=3)[0])
+    idle = X[:, 1::2]
+    assert idle.min() >= 0
+    assert idle.max() < 1
+    assert stats.kstest(idle.ravel(), "uniform").pvalue > UNLIKELY
+    assert stats.ks_2samp(idle[y == 0].ravel(), idle[y == 1].ravel()).pvalue > UNLIKELY
+    # Neither over time nor beside the system does anything repeat.
+    together = np.corrcoef(X.transpose(1, 0, 2).reshape(6, -1))
+    assert np.abs(together[1::2, 0::2]).max() < 4.9 / math.sqrt(100_000)
+    products = (idle[:, :, 1:] - 0.5) * (idle[:, :, :-1] - 0.5)
+    assert abs(products.mean()) < 4.9 / 12 / math.sqrt(products.size)
+
+
+@pytest.mark.parametrize("noise_channels", [3, "yes", None])
+def test_wrong_noise_channels(noise_channels):
+    with pytest.raises(ValueError, match=f"noise_channels must be .* got {noise_channels!r}"):
+        make_dynamics(noise_channels=noise_channels)
+
+
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("n_samples", [0, -2])
 def test_too_few_samples(make, n_samples):
@@ -260,3 +371,88 @@ def test_one_sample(make):
 @pytest.mark.parametrize("n_samples", [np.int64(5), np.uint8(5)])
 def test_numpy_integers_are_whole_numbers(n_samples):
     assert len(make_circle(n_samples)[0]) == 5
+
+
+# --- MNIST ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_mnist(monkeypatch):
+    """Let a few random images pass for MNIST."""
+    random = np.random.RandomState(0)
+    arrays = [
+        random.randint(256, size=(6, 28, 28)).astype(np.uint8),
+        np.arange(6),
+        random.randint(256, size=(2, 28, 28)).astype(np.uint8),
+        np.arange(2),
+    ]
+    digest = hashlib.sha256(b"".join(array.astype(np.uint8).tobytes() for array in arrays))
+    monkeypatch.setattr(datasets, "MNIST_SHAPES", tuple(array.shape for array in arrays))
+    monkeypatch.setattr(datasets, "MNIST_SHA256", digest.hexdigest())
+    monkeypatch.delenv("MORFOREST_MNIST", raising=False)
+    return dict(zip(datasets.MNIST_ARRAYS, arrays, strict=True))
+
+
+def assert_is_mnist(loaded, arrays):
+    for found, expected in zip(loaded, arrays.values(), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert [found.dtype for found in loaded] == [np.uint8, np.int64, np.uint8, np.int64]
+
+
+def test_mnist_from_a_path(small_mnist, tmp_path):
+    np.savez(tmp_path / "ours.npz", **small_mnist)
+    assert_is_mnist(load_mnist(tmp_path / "ours.npz"), small_mnist)
+    keras = {name.replace("X", "x"): array for name, array in small_mnist.items()}
+    np.savez(tmp_path / "keras.npz", **keras)
+    assert_is_mnist(load_mnist(str(tmp_path / "keras.npz")), small_mnist)
+
+
+def test_mnist_from_the_environment(small_mnist, tmp_path, monkeypatch):
+    np.savez(tmp_path / "ours.npz", **small_mnist)
+    monkeypatch.setenv("MORFOREST_MNIST", str(tmp_path / "ours.npz"))
+    assert_is_mnist(load_mnist(), small_mnist)
+    monkeypatch.setenv("MORFOREST_MNIST", str(tmp_path / "no.npz"))
+    with pytest.raises(FileNotFoundError, match=r"MORFOREST_MNIST must name .* no file at"):
+        load_mnist()
+    assert_is_mnist(load_mnist(tmp_path / "ours.npz"), small_mnist)  # a path goes first
+
+
+def test_mnist_that_is_not(small_mnist, tmp_path):
+    with pytest.raises(FileNotFoundError, match="path must name"):
+        load_mnist(tmp_path / "no.npz")
+    np.savez(tmp_path / "few.npz", X_train=small_mnist["X_train"])
+    with pytest.raises(ValueError, match="lacks y_train, X_test, y_test"):
+        load_mnist(tmp_path / "few.npz")
+    np.savez(tmp_path / "short.npz", **{**small_mnist, "y_test": np.arange(1)})
+    with pytest.raises(ValueError, match=r"shapes .* MNIST has"):
+        load_mnist(tmp_path / "short.npz")
+    small_mnist["X_train"][3, 5, 7] ^= 1
+    np.savez(tmp_path / "changed.npz", **small_mnist)
+    with pytest.raises(ValueError, match=r"changed.npz.* is not MNIST, .* SHA-256"):
+        load_mnist(tmp_path / "changed.npz")
+
+
+def test_mnist_from_openml_is_fetched_once(small_mnist, tmp_path, monkeypatch):
+    calls = []
+
+    def fetch_openml(name, **options):
+        calls.append((name, options["version"]))
+        X = np.concatenate([small_mnist["X_train"], small_mnist["X_test"]])
+        y = np.concatenate([small_mnist["y_train"], small_mnist["y_test"]])
+        return X.reshape(len(X), -1).astype(float), y.astype(str)
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
+    monkeypatch.setattr(datasets, "MNIST_TRAINING", 6)
+    for _ in range(2):
+        assert_is_mnist(load_mnist(data_home=str(tmp_path)), small_mnist)
+    assert calls == [("mnist_784", 1)]
+
+
+def test_mnist_without_a_network(small_mnist, tmp_path, monkeypatch):
+    def fetch_openml(name, **options):
+        raise TimeoutError("nobody is there")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
+    with pytest.raises(ConnectionError, match=r"nobody is there.*variable MORFOREST_MNIST"):
+        load_mnist(data_home=str(tmp_path))
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,113 @@
+"""MNIST at nine sizes: test error on the 10,000 test images, for all classifiers.
+
+A repeat draws its training images anew from the 60,000, smaller sets being prefixes of larger ones.
+The test images are always the same, so the spread over repeats is that of training alone.
+"""
+
+import functools
+from pathlib import Path
+
+import models
+import numpy as np
+import published
+import style
+from simulations import ABSENT, error_table, fit_and_test
+from store import Task, read, write_whole
+from style import plt
+
+from morforest.datasets import load_mnist
+
+STUDY = Path(__file__).stem
+DATA = "MNIST"
+SIZES = (100, 200, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000)
+REPEATS = 5
+# What takes minutes is repeated less often: at most so many repeats from a size on.
+FEWER = {10_000: 3, 30_000: 1}
+OFTEN = ("MORF", "SPORF", "RF")  # fast enough to be repeated at all sizes
+QUICK_SIZES = (100, 1000)
+QUICK_REPEATS = 1
+
+# CPU-seconds of a fit of 10,000 images and of predicting 10,000, rough, and the power of n by which
+# the fit grows.
+COSTS = {
+    "MORF": (5.0, 0.6, 1.1),
+    "SPORF": (5.0, 1.0, 1.1),
+    "RF": (5.0, 0.6, 1.1),
+    "RF (scikit-learn)": (25.0, 2.0, 1.1),
+    "logistic regression": (8.0, 0.1, 1.0),
+    "linear SVM": (40.0, 0.1, 1.0),
+    "RBF SVM": (15.0, 15.0, 1.5),
+    "kNN": (0.1, 5.0, 1.0),
+    "MLP": (40.0, 0.1, 1.0),
+    "XGBoost": (40.0, 0.2, 0.6),
+    "ConvNet": (100.0, 8.0, 0.45),
+}
+
+
+def tasks(quick):
+    images()  # says what is missing before any work
+    return [
+        Task(
+            STUDY,
+            {"data": DATA, "n": n, "classifier": classifier, "repeat": repeat},
+            cost(classifier, n),
+        )
+        for n in (QUICK_SIZES if quick else SIZES)
+        for classifier in models.NAMES
+        if classifier not in ABSENT
+        for repeat in range(QUICK_REPEATS if quick else repeats(classifier, n))
+    ]
+
+
+def repeats(classifier, n):
+    if classifier in OFTEN:
+        return REPEATS
+    return min([REPEATS, *(count for size, count in FEWER.items() if n >= size)])
+
+
+def cost(classifier, n):
+    fit, predict, power = COSTS[classifier]
+    growth = max(n / 10_000, 1.0) if classifier in ("kNN", "RBF SVM") else 1.0
+    return round(0.5 + fit * (n / 10_000) ** power + predict * growth, 3)
+
+
+@functools.cache
+def images():
+    return load_mnist()
+
+
+def run(task):
+    n, repeat = int(task.key["n"]), int(task.key["repeat"])
+    X, y, X_test, y_test = images()
+    rows = chosen(y, n, repeat)
+    model = models.make(task.key["classifier"], DATA, (28, 28), 10, n, seed=repeat, threads=1)
+    return {"seed": repeat, **fit_and_test(model, X[rows], y[rows], X_test, y_test)}
+
+
+def chosen(y, n, repeat):
+    """The training images of a repeat; at least one of each class, which 100 at random may lack."""
+    order = np.random.RandomState(repeat).permutation(len(y))
+    first = np.unique(y[order], return_index=True)[1]
+    return np.concatenate([order[np.sort(first)], np.delete(order, first)])[:n]
+
+
+def figures(csvs, pngs):
+    rows = read(csvs, STUDY)
+    if not rows:
+        return
+    figure, panels = plt.subplots(1, 2, figsize=(11, 5), layout="constrained")
+    authors = published.errors(DATA)
+    for axes, title in zip(panels, ("all sizes", "from 2,500 images on"), strict=True):
+        found = rows if axes is panels[0] else [row for row in rows if row["n"] >= 2500]
+        if not found:
+            axes.set_visible(False)
+            continue
+        style.draw_curves(axes, found, "n", "error")
+        line = {n: e for n, e in authors["MORF"].items() if n >= min(row["n"] for row in found)}
+        axes.plot(line.keys(), line.values(), label=published.LABEL, **style.PUBLISHED)
+        axes.set(xlabel="training images", ylim=(0, None), title=title)
+    panels[0].set_ylabel("test error, mean ± standard error")
+    figure.suptitle("MNIST", weight="bold")
+    style.legend(figure, panels)
+    style.save(figure, Path(pngs) / "mnist.png")
+    write_whole(Path(csvs) / "mnist.md", error_table(rows, authors))

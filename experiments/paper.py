@@ -1,0 +1,144 @@
+"""The experiments of the MORF paper: run them all, write tables, draw figures.
+
+    python experiments/paper.py                      everything; results/*.csv, *.md and *.png
+    python experiments/paper.py --quick              the same in small; results/quick
+    python experiments/paper.py --only mnist         one study, or several
+    python experiments/paper.py --match data=A n=200 the tasks with these values alone
+    python experiments/paper.py --figures            tables and figures again, without training
+    python experiments/paper.py --list               what would be run
+
+A run that is stopped goes on where it was when it is started again.
+"""
+
+import argparse
+import importlib
+import sys
+from collections import Counter
+from pathlib import Path
+
+import claims
+import page
+import runner
+from progress import Progress, duration
+from store import FOLDER, Store, folder
+
+# In the order of the work. Each is a module with tasks(quick), run(task) and figures(csvs, pngs).
+STUDIES = (
+    "projections",
+    "importance",
+    "simulations",
+    "draws",
+    "misspecification",
+    "mnist",
+    "series",
+)
+# More pictures of the same rows.
+VIEWS = ("complexity", "times")
+
+
+def arguments(words=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--quick", action="store_true", help="fewer sizes, repeats and test samples")
+    add("--only", nargs="+", choices=STUDIES, default=STUDIES, metavar="STUDY", help=str(STUDIES))
+    add("--match", nargs="+", type=condition, default=[], metavar="KEY=VALUE")
+    add("--figures", action="store_true", help="train nothing")
+    add("--list", action="store_true", help="count the tasks, and do nothing")
+    add("--jobs", type=int, default=2, help="processes, of one thread each; default: 2")
+    add("--out", type=Path, help="folder of the results")
+    args = parser.parse_args(words)
+    if args.jobs < 1:
+        parser.error(f"--jobs must be at least 1, got {args.jobs}")
+    return args
+
+
+def condition(text):
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form KEY=VALUE")
+    return name, value
+
+
+def plan(args, store):
+    """The tasks that are left, and the studies that cannot be run."""
+    left, impossible = [], {}
+    for name in STUDIES:
+        if name not in args.only:
+            continue
+        try:
+            tasks = importlib.import_module(name).tasks(args.quick)
+        except (OSError, ValueError, LookupError) as error:  # its data is not to be had
+            impossible[name] = str(error)
+            continue
+        tasks = [
+            task
+            for task in tasks
+            if all(str(task.key.get(key)) == value for key, value in args.match)
+        ]
+        # Cheap ones first, so that every figure has points early.
+        left += sorted(store.pending(tasks), key=lambda task: task.cost)
+    return left, impossible
+
+
+def measure(tasks, args, store):
+    """Run the tasks; returns how many failed for each reason."""
+    progress = Progress(tasks, args.jobs)
+    reasons = Counter()
+
+    def finished(task, rows, seconds):
+        store.append(task, rows, seconds)
+        progress.finish(task, seconds)
+
+    def failed(task, reason):
+        if not reasons[reason]:  # the same trouble is told once
+            progress.say(f"FAILED {task}: {reason}")
+        reasons[reason] += 1
+        progress.finish(task)
+
+    runner.run(tasks, args.jobs, finished, failed)
+    return reasons
+
+
+def draw(csvs):
+    """Tables and figures of everything that has rows."""
+    for name in (*STUDIES, *VIEWS):
+        importlib.import_module(name).figures(csvs, csvs)
+    claims.write(csvs)
+    if csvs == FOLDER:
+        missing = page.fill()
+        if missing:
+            print(
+                f"No rows yet for these tables of the docs: {', '.join(missing)}", file=sys.stderr
+            )
+
+
+def main(words=None):
+    args = arguments(words)
+    csvs = args.out or folder(args.quick)
+    store = Store(csvs)
+    troubles = 0
+    if not args.figures:
+        tasks, impossible = plan(args, store)
+        for name, reason in impossible.items():
+            print(f"LEFT OUT {name}: {reason}", file=sys.stderr)
+        cost = sum(task.cost for task in tasks) / args.jobs
+        counts = Counter(task.study for task in tasks)
+        print(f"{len(tasks)} tasks to do {dict(counts)}, about {duration(cost)}", file=sys.stderr)
+        if args.list:
+            return 0
+        reasons = measure(tasks, args, store) if tasks else Counter()
+        for reason, count in reasons.items():
+            print(f"{count} tasks failed: {reason}", file=sys.stderr)
+        troubles = len(impossible) + len(reasons)
+    draw(csvs)
+    print(f"Results: {csvs}", file=sys.stderr)
+    return min(troubles, 1)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("\nStopped. What was done is in the result files; start again to go on.")

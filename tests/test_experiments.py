@@ -1,0 +1,311 @@
+"""The paper's experiments: rows that survive a kill, workers that may die, studies, claims."""
+
+import math
+import os
+
+import claims
+import importance
+import misspecification
+import mnist
+import numpy as np
+import page
+import paper
+import published
+import pytest
+import runner
+import simulations
+import style
+from progress import Progress, duration
+from store import Store, Task, read
+
+
+def task(**key):
+    return Task("study", key, cost=1.0)
+
+
+# --- store ----------------------------------------------------------------------------------------
+
+
+def test_rows_carry_their_key_and_where_they_come_from(tmp_path):
+    store = Store(tmp_path)
+    store.append(task(data="A", n=10), {"error": 0.25, "seed": 3}, seconds=1.5)
+    (row,) = read(tmp_path, "study")
+    assert {name: row[name] for name in ("data", "n", "error", "seed", "seconds")} == {
+        "data": "A",
+        "n": 10,
+        "error": 0.25,
+        "seed": 3,
+        "seconds": 1.5,
+    }
+    assert "morforest" in row["versions"]
+    assert "numpy" in row["versions"]
+    assert row["date"].startswith("20")
+
+
+def test_what_is_done_is_not_done_again(tmp_path):
+    store = Store(tmp_path)
+    tasks = [task(data="A", n=n) for n in (10, 50, 100)]
+    assert store.pending(tasks) == tasks
+    store.append(tasks[1], [{"fold": 0}, {"fold": 1}], 1.0)
+    assert Store(tmp_path).pending(tasks) == [tasks[0], tasks[2]]
+
+
+def test_a_torn_line_is_as_good_as_none(tmp_path):
+    store = Store(tmp_path)
+    first, second = task(n=1), task(n=2)
+    store.append(first, {"error": 0.1}, 1.0)
+    whole = store.path("study").read_text()
+    store.append(second, {"error": 0.2}, 1.0)
+    store.path("study").write_text(store.path("study").read_text()[:-30])
+    assert len(read(tmp_path, "study")) == 1
+    assert store.pending([first, second]) == [second]
+    store.append(second, {"error": 0.2}, 1.0)
+    assert [row["error"] for row in read(tmp_path, "study")] == [0.1, 0.2]
+    assert store.path("study").read_text().startswith(whole)
+
+
+def test_a_torn_header_is_written_again(tmp_path):
+    store = Store(tmp_path)
+    store.path("study").write_text("n,err")
+    store.append(task(n=1), {"error": 0.1}, 1.0)
+    assert [row["error"] for row in read(tmp_path, "study")] == [0.1]
+
+
+def test_rows_of_another_form_are_refused(tmp_path):
+    store = Store(tmp_path)
+    store.append(task(n=1), {"error": 0.1}, 1.0)
+    with pytest.raises(ValueError, match="move the file away"):
+        store.append(task(n=2), {"loss": 0.1}, 1.0)
+    with pytest.raises(SystemExit, match="no column 'data'"):
+        store.pending([task(n=1, data="A")])
+
+
+# --- runner ---------------------------------------------------------------------------------------
+
+STUDY = """
+import os
+import signal
+
+def run(task):
+    if task.key["n"] == 1:
+        raise RuntimeError("one is too few")
+    if task.key["n"] == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"threads": os.environ["OMP_NUM_THREADS"], "process": os.getpid()}
+"""
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    (tmp_path / "study.py").write_text(STUDY)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_outlives_its_workers(study, jobs):
+    finished, failed = {}, {}
+    runner.run(
+        [task(n=n) for n in range(6)],
+        jobs,
+        lambda task, rows, seconds: finished.update({task.key["n"]: (rows, seconds)}),
+        lambda task, reason: failed.update({task.key["n"]: reason}),
+    )
+    assert sorted(finished) == [0, 3, 4, 5]
+    assert {rows["threads"] for rows, _ in finished.values()} == {"1"}
+    assert os.getpid() not in {rows["process"] for rows, _ in finished.values()}
+    assert all(seconds >= 0 for _, seconds in finished.values())
+    assert failed[1].startswith("RuntimeError: one is too few (study.py:")
+    assert "process died (exit code -9)" in failed[2]
+
+
+# --- progress -------------------------------------------------------------------------------------
+
+
+class Lines(list):
+    def write(self, text):
+        self.append(text)
+
+    def flush(self):
+        pass
+
+    def isatty(self):
+        return False
+
+
+def test_time_left_learns_from_what_was_measured():
+    tasks = [Task("study", {"classifier": name, "n": n}, 100.0) for n in range(4) for name in "ab"]
+    progress = Progress(tasks, jobs=2, stream=Lines())
+    assert progress.seconds_left() == pytest.approx(400)
+    for finished in tasks[:4]:  # a takes twice as long as was thought, b half as long
+        progress.finish(finished, 200.0 if finished.key["classifier"] == "a" else 50.0)
+    left = progress.seconds_left()
+    assert left == pytest.approx((2 * 200 + 2 * 50) / 2, rel=0.1)
+    for finished in tasks[4:]:
+        progress.finish(finished)
+    assert progress.seconds_left() == 0
+
+
+def test_progress_says_what_and_how_long():
+    lines = Lines()
+    first = task(n=1)
+    progress = Progress([first, task(n=2)], jobs=1, stream=lines)
+    progress.finish(first, 1.0)
+    assert "1/2" in lines[0]
+    assert "left" in lines[0]
+    assert str(first) in lines[0]
+    assert [duration(s) for s in (20, 600, 7200)] == ["20 s", "10 min", "2.0 h"]
+
+
+# --- the whole ------------------------------------------------------------------------------------
+
+
+def test_a_run_goes_on_where_it_was(tmp_path, capsys):
+    words = ["--only", "projections", "--jobs", "1", "--out", str(tmp_path)]
+    assert paper.main([*words, "--match", "dictionary=RF: Axis()"]) == 0
+    assert "1 tasks to do" in capsys.readouterr().err
+    assert paper.main([*words, "--list"]) == 0
+    assert "5 tasks to do" in capsys.readouterr().err
+    assert (tmp_path / "projections.png").stat().st_size > 10_000
+
+
+def test_wrong_options():
+    with pytest.raises(SystemExit):
+        paper.arguments(["--jobs", "0"])
+    with pytest.raises(SystemExit):
+        paper.arguments(["--match", "data"])
+    with pytest.raises(SystemExit):
+        paper.arguments(["--only", "nothing"])
+
+
+# --- studies --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_simulations_cover_the_paper(quick):
+    tasks = simulations.tasks(quick)
+    keys = [tuple(task.key.values()) for task in tasks]
+    assert len(set(keys)) == len(keys)
+    assert {task.key["data"] for task in tasks} == {"A", "A-line", "B", "C", "D", "E"}
+    classifiers = {task.key["classifier"] for task in tasks}
+    assert classifiers <= set(style.CLASSIFIERS)
+    assert len(classifiers) == 12  # the eleven of the paper, and MORF with patches that wrap
+    if not quick:
+        assert {task.key["n"] for task in tasks if task.key["data"] == "A-line"} == set(
+            published.errors("A-line")["MORF"]
+        )
+        assert {task.key["repeat"] for task in tasks} == set(range(5))
+        assert {task.key["test_samples"] for task in tasks} == {10_000}
+
+
+def test_a_simulation_from_data_to_row():
+    key = {"data": "C", "n": 50, "classifier": "RF", "repeat": 1, "test_samples": 400}
+    row = simulations.run(Task("simulations", key))
+    assert 0.1 < row["error"] < 0.5
+    assert row["seed"] == 1
+    assert 1 < row["leaf_depth"] <= row["height"] < row["leaves"] <= 50
+    assert simulations.run(Task("simulations", key))["error"] == row["error"]
+
+
+def test_patches_wrap_where_the_name_says_so():
+    key = {"data": "A", "n": 200, "repeat": 0, "test_samples": 500}
+    errors = [
+        simulations.run(Task("simulations", {**key, "classifier": name}))["error"]
+        for name in ("MORF", simulations.WRAPPING)
+    ]
+    assert errors[1] < errors[0] < 0.4
+
+
+def test_training_images_are_nested_and_have_every_class():
+    y = np.random.RandomState(0).randint(10, size=2000)
+    for repeat in range(3):
+        rows = mnist.chosen(y, 500, repeat)
+        assert len(set(rows)) == 500
+        np.testing.assert_array_equal(mnist.chosen(y, 20, repeat), rows[:20])
+        assert len(set(y[rows[:10]])) == 10
+    assert not np.array_equal(mnist.chosen(y, 50, 0), mnist.chosen(y, 50, 1))
+
+
+def test_slow_methods_are_repeated_less_often():
+    assert mnist.repeats("RBF SVM", 5000) == 5
+    assert mnist.repeats("RBF SVM", 10_000) == 3
+    assert mnist.repeats("RBF SVM", 60_000) == 1
+    assert mnist.repeats("MORF", 60_000) == 5
+
+
+def test_misspecification_is_told_in_deviations_of_the_optimum():
+    reference = np.array([0.8, 0.9, 1.0])
+    np.testing.assert_allclose(
+        misspecification.z_scores(np.array([0.9, 0.7]), reference), [0, -2], atol=1e-12
+    )
+    rows = [
+        {
+            **dict(zip(misspecification.SETTING, (1, 1, 1, width), strict=True)),
+            **{"data": "C", "stage": stage, "fold": fold, "accuracy": 0.5 + width * sign / 10},
+        }
+        for width in (1, 2)
+        for stage, sign in (("grid", 1), ("folds", -1))
+        for fold in (0, 1)
+    ]
+    # The grid decides, whatever the folds say.
+    assert misspecification.optimum(rows, "C") == (1, 1, 1, 2)
+
+
+def test_roughness_of_a_map():
+    assert importance.roughness(np.full((28, 28), 0.3)) == 0
+    board = np.indices((28, 28)).sum(axis=0) % 2
+    assert importance.roughness(board) == pytest.approx(2)
+
+
+# --- claims and pages -----------------------------------------------------------------------------
+
+
+def test_published_rates():
+    assert published.errors("MNIST")["MORF"][60_000] == 0.0276
+    assert published.errors("A-line")["MORF"][10] == 0.504
+    assert published.errors("A") == {}  # what the authors ran never wrapped
+    assert pytest.approx(0.1201, abs=5e-5) == published.BEST_OF_C
+
+
+def test_verdicts():
+    assert claims.verdict(np.array([-0.1, 0.1])) == claims.YES
+    assert claims.verdict(np.array([-0.1, 0.2])) == claims.NEAR  # 0.05, standard error 0.15
+    assert claims.verdict(np.array([0.1, 0.2])) == claims.NO
+    assert claims.verdict(np.array([0.1])) == claims.NO
+    assert math.isnan(style.standard_error([0.1]))
+
+
+def row(data, n, classifier, repeat, error, leaves=""):
+    names = ("data", "n", "classifier", "repeat", "error", "leaves")
+    return dict(zip(names, (data, n, classifier, repeat, error, leaves), strict=True))
+
+
+def test_claims_compare_what_they_say():
+    rows = [
+        *(row("C", 10, "MORF", r, 0.18, 5) for r in range(3)),
+        *(row("C", 10, "SPORF", r, 0.30, 8) for r in range(3)),
+        *(row("C", 10, "RF", r, 0.35, 4) for r in range(3)),
+        *(row("C", 10, "kNN", r, 0.17) for r in range(3)),
+        *(row("C", 10, "ConvNet", r, 0.05) for r in range(3)),
+        *(row("B", 2000, "MORF", r, 0.1, 2) for r in range(3)),
+        *(row("B", 2000, "RF", r, 0.0, 2) for r in range(3)),
+    ]
+    _, lines = claims.against_published(rows)
+    assert [(line[0], line[-1]) for line in lines] == [("B", claims.NO), ("C", claims.YES)]
+    _, lines = claims.leaves(rows)
+    assert [(line[0], line[-1]) for line in lines] == [("C", claims.NO)]
+    # kNN is better; a ConvNet would not count, nor bars where everyone is right.
+    _, ((data, _, _, best, gap, met),) = claims.contests(rows)
+    assert (data, best, gap, met) == ("C", "kNN .1700", "+0.0100 ± 0.0000", claims.NO)
+
+
+def test_tables_go_to_their_places(tmp_path):
+    (tmp_path / "known.md").write_text("| a |\n")
+    other = "<!-- table other -->\nold\n<!-- end -->\n"
+    text = "x\n<!-- table known -->\nold\n<!-- end -->\n" + other
+    expected = "x\n<!-- table known -->\n\n| a |\n\n<!-- end -->\n" + other
+    assert page.filled(text, tmp_path) == expected
+    assert page.filled(expected, tmp_path) == expected
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "page.md").write_text(text)
+    assert page.fill(tmp_path / "docs", tmp_path) == ["other"]
+    assert (tmp_path / "docs" / "page.md").read_text() == expected
