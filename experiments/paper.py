@@ -22,15 +22,16 @@ import runner
 from progress import Progress, duration
 from store import FOLDER, Store, folder
 
-# In the order of the work. Each is a module with tasks(quick), run(task) and figures(csvs, pngs).
+# In the order of the work: what is short first. Each is a module with tasks(quick), run(task) and
+# figures(csvs, pngs).
 STUDIES = (
     "projections",
     "importance",
-    "simulations",
     "draws",
     "misspecification",
-    "mnist",
+    "simulations",
     "series",
+    "mnist",
 )
 # More pictures of the same rows.
 VIEWS = ("complexity", "times")

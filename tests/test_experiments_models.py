@@ -7,16 +7,12 @@ import importlib
 import importlib.util
 import math
 import sys
-from pathlib import Path
 
+import models
 import numpy as np
 import pytest
 
 from morforest.datasets import make_bars, make_circle, make_impulse
-
-# The experiments are no package: their modules lie beside each other.
-sys.path.append(str(Path(__file__).resolve().parent.parent / "experiments"))
-import models
 
 LIBRARIES = {"XGBoost": "xgboost", "ConvNet": "torch", "MiniRocket": "aeon"}
 CLASSIFIERS = [
