@@ -22,14 +22,14 @@ import runner
 from progress import Progress, duration
 from store import FOLDER, Store, folder
 
-# In the order of the work: what is short first. Each is a module with tasks(quick), run(task) and
-# figures(csvs, pngs).
+# In the order of the work: MNIST, the longest, is last. Each is a module with tasks(quick),
+# run(task) and figures(csvs, pngs).
 STUDIES = (
     "projections",
     "importance",
     "draws",
-    "misspecification",
     "simulations",
+    "misspecification",
     "series",
     "mnist",
 )
