@@ -98,10 +98,11 @@ def scores(rows, data, stage):
 
 
 def optimum(rows, data):
-    """The setting that is best on the grid, if its folds are there too."""
-    grid = scores(rows, data, "grid")
-    best = max(grid, key=lambda setting: grid[setting].mean(), default=None)
-    return best if best in scores(rows, data, "folds") else None
+    """The setting that is best on the grid; none while a setting has but one of its stages."""
+    grid, folds = scores(rows, data, "grid"), scores(rows, data, "folds")
+    if grid.keys() != folds.keys():
+        return None
+    return max(grid, key=lambda setting: grid[setting].mean(), default=None)
 
 
 def z_scores(accuracies, reference):

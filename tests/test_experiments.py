@@ -248,6 +248,9 @@ def test_misspecification_is_told_in_deviations_of_the_optimum():
     ]
     # The grid decides, whatever the folds say.
     assert misspecification.optimum(rows, "C") == (1, 1, 1, 2)
+    # Half a grid may not hold the optimum.
+    begun = [row for row in rows if row["stage"] == "folds" or row["max_columns"] == 1]
+    assert misspecification.optimum(begun, "C") is None
 
 
 def test_roughness_of_a_map():
