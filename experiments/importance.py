@@ -89,7 +89,8 @@ def figures(csvs, pngs):
         panel.set_title(name)
         style.plain_image(panel)
     figure.colorbar(picture, ax=axes[1], shrink=0.85, label="share of splits, 1 = the mean pixel")
-    figure.suptitle(f"{DIGITS[0]} against {DIGITS[1]}, {EACH} images each", weight="bold")
+    title = f"{DIGITS[0]} against {DIGITS[1]}; forests of {EACH} images each"
+    figure.suptitle(title, weight="bold")
     style.save(figure, Path(pngs) / "importance.png")
     write_whole(Path(csvs) / "importance.md", table(found))
 
