@@ -89,7 +89,7 @@ extern "C" __attribute__((noinline)) std::size_t measured(const Work& work, cons
   const Targets targets{work.classes.data(), work.class_count, work.values.data(), work.bits};
   std::size_t nodes = 0;
   for (std::uint64_t tree = 0; tree < work.trees; ++tree)
-    nodes += grow_tree(table, work.dictionary, targets, bag, work.rule, tree + 1, [] {}).next.size();
+    nodes += grow_tree(table, work.dictionary, targets, bag, work.rule, tree + 1, [](std::size_t) {}).next.size();
   return nodes;
 }
 

@@ -23,6 +23,8 @@ BOOSTING = (XGBOOST, LIGHTGBM, SKLEARN_HGB)
 class Plan:
     trees: int
     repeats: int  # of ours, and of all forests up to `slow_rows` rows; others have one
+    short_repeats: int  # the same, up to `short_rows` rows: short fits scatter most
+    short_rows: int
     slow_rows: int
     # fit: number of training images
     forest_rows: tuple
@@ -58,12 +60,15 @@ class Plan:
         if rows in self.own_rows:
             return 1
         fast = model in OURS or (rows <= self.slow_rows and model not in BOOSTING)
-        return self.repeats if fast else 1
+        repeats = self.short_repeats if rows <= self.short_rows else self.repeats
+        return repeats if fast else 1
 
 
 FULL = Plan(
     trees=100,
     repeats=3,
+    short_repeats=9,
+    short_rows=500,
     slow_rows=2000,
     forest_rows=(500, 1000, 2000, 5000, 10_000, 20_000, 60_000),
     ydf_rf_rows=10_000,
@@ -94,6 +99,8 @@ FULL = Plan(
 QUICK = dataclasses.replace(
     FULL,
     repeats=2,
+    short_repeats=2,
+    short_rows=500,
     slow_rows=0,
     forest_rows=(500, 1000, 5000),
     ydf_rf_rows=1000,

@@ -81,12 +81,15 @@ struct Stopped : std::runtime_error {
   Stopped() : std::runtime_error("growth was stopped") {}
 };
 
-// Looks for Ctrl-C some twenty times a second: the interpreter cannot while the core holds the main thread.
+// Looks for Ctrl-C some twenty times a second: the interpreter cannot while the core holds the main thread. Small nodes do
+// not look at the clock each.
 class Watch {
  public:
   explicit Watch(const StopFlag& flag) : flag_(flag), next_(Clock::now() + interval) {}
-  void operator()() {
+  void operator()(std::size_t rows) {
     if (flag_.set.load(std::memory_order_relaxed)) throw Stopped();
+    if ((rows_ += rows + 1) < enough_rows) return;
+    rows_ = 0;
     const auto now = Clock::now();
     if (now < next_) return;
     next_ = now + interval;
@@ -97,7 +100,9 @@ class Watch {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds interval{50};
+  static constexpr std::size_t enough_rows = 1024;
   const StopFlag& flag_;
+  std::size_t rows_ = 0;
   Clock::time_point next_;
 };
 

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "project.hpp"
@@ -146,10 +147,23 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
           std::uint16_t whole[group * block];
           if (size <= block / 2) project_block<pairs, true>(bytes, &patches_[j], patches, whole, block);
           else project_block<pairs, false>(bytes, &patches_[j], patches, whole, block);
-          for (std::size_t k = 0; k < patches; ++k) std::memcpy(out + k * values_stride, whole + k * block, size * sizeof *out);
+          for (std::size_t k = 0; k < patches; ++k) copy_few(whole + k * block, size, out + k * values_stride);
         }
       }
     }
+  }
+
+  // Fewer than eight values, without the call that a copy of unknown size would be.
+  static void copy_few(const std::uint16_t* from, std::size_t size, std::uint16_t* to) {
+    std::size_t done = 0;
+    const auto copy = [&](auto count) {
+      if ((size & count) == 0) return;
+      std::memcpy(to + done, from + done, count * sizeof *to);
+      done += count;
+    };
+    copy(std::integral_constant<std::size_t, 4>{});
+    copy(std::integral_constant<std::size_t, 2>{});
+    copy(std::integral_constant<std::size_t, 1>{});
   }
 
   // The values of eight rows, each below 2^15, for each patch; half: of the first four, twice. The rows' addresses stay in

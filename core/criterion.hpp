@@ -40,8 +40,8 @@ inline constexpr std::size_t bin_count = 64;
 // The bins of a chunk of a node's rows, for lanes candidates side by side.
 struct BinChunk {
   static constexpr std::size_t capacity = 256;
-  std::size_t first, size;
-  std::uint8_t bin[lanes][capacity];
+  std::size_t first, size, used;  // rows, and lanes with a candidate
+  std::uint16_t place[lanes][capacity];  // bin times lanes, where the counters of a bin start
 };
 
 // What a scan over narrow bins finds, by lane: sums of the two sides after each bin, and their score within a few units in the
@@ -146,7 +146,11 @@ class ClassCriterion {
     present_.clear();
     total_.clear();
     reserve_at_least(class_, node.size);
-    if (local_of_class_.size() <= few_classes) read_few_classes(node);
+    if (node.size == 1) {  // half of all leaves
+      present_.push_back(class_of_row_[node.rows[0]]);
+      total_.push_back(node.weight[0]);
+      class_[0] = 0;
+    } else if (local_of_class_.size() <= few_classes) read_few_classes(node);
     else read_many_classes(node);
     total_sum_ = 0;
     for (const std::uint32_t w : total_) total_sum_ += Impurity::term(w);
@@ -250,18 +254,22 @@ class ClassCriterion {
 
   // Row by row, so that one load of a row's class and weight serves all lanes, and no addition waits for the one before.
   void add_to_bins(const BinChunk& chunk) {
-    const auto add = [&](auto* bins, auto offset, std::size_t step) {
+    const auto add = [&](auto* bins, auto offset, auto step, auto used) {
       for (std::size_t i = 0; i < chunk.size; ++i) {
         auto* const of_class = bins + offset(class_[chunk.first + i]);
         const std::uint32_t w = weight_[chunk.first + i];
-        for (std::size_t lane = 0; lane < lanes; ++lane) {
-          auto& bin = of_class[(chunk.bin[lane][i] * lanes + lane) * step];
+        for (std::size_t lane = 0; lane < used; ++lane) {
+          auto& bin = of_class[(chunk.place[lane][i] + lane) * step];
           bin = static_cast<std::remove_reference_t<decltype(bin)>>(bin + w);
         }
       }
     };
-    if (narrow()) add(narrow_bins_.data(), [](std::size_t c) { return c / 2 * pair_stride + c % 2; }, 2);
-    else add(bins_.data(), [](std::size_t c) { return c * (bin_count * lanes); }, 1);
+    const auto add_lanes = [&](auto used) {
+      if (narrow()) add(narrow_bins_.data(), [](std::size_t c) { return c / 2 * pair_stride + c % 2; }, std::integral_constant<std::size_t, 2>{}, used);
+      else add(bins_.data(), [](std::size_t c) { return c * (bin_count * lanes); }, std::integral_constant<std::size_t, 1>{}, used);
+    };
+    if (chunk.used > lanes / 2) add_lanes(std::integral_constant<std::size_t, lanes>{});
+    else add_lanes(std::integral_constant<std::size_t, lanes / 2>{});
   }
 
   void scan_bins(BinScan& scan) {
@@ -330,7 +338,7 @@ class ClassCriterion {
     const std::size_t classes = local_of_class_.size();
     std::uint32_t sums[4][few_classes];
     const std::size_t used = node.size < 64 ? 1 : 4;
-    for (std::size_t k = 0; k < used; ++k) std::fill_n(sums[k], few_classes, 0u);
+    for (std::size_t k = 0; k < used; ++k) std::fill_n(sums[k], classes, 0u);
     std::uint32_t seen = 0;
     for (std::size_t i = 0; i < node.size; ++i) {
       const std::uint32_t c = class_of_row_[node.rows[i]];
@@ -522,7 +530,7 @@ class SumCriterion {
       const std::int64_t sum = weighted_[chunk.first + i];
       const std::uint32_t w = weight_[chunk.first + i];
       for (std::size_t lane = 0; lane < lanes; ++lane) {
-        const std::size_t at = chunk.bin[lane][i] * lanes + lane;
+        const std::size_t at = chunk.place[lane][i] + lane;
         bin_sum_[at] += sum;
         bin_weight_[at] += w;
       }

@@ -90,8 +90,8 @@ inline void append_tree(Tree& to, const Tree& tree, std::size_t class_count) {
 inline constexpr int max_rounds = 16;                             // of redrawing when no candidate splits
 inline constexpr std::size_t values_at_once = std::size_t{1} << 21;  // candidates pass in groups below this size
 
-// Called at each node and between groups of candidates; may throw to give up.
-using Poll = std::function<void()>;
+// Called at each node and between groups of candidates with the number of rows to come; may throw to give up.
+using Poll = std::function<void(std::size_t rows)>;
 
 // Grows one tree after another; keeps its scratch memory.
 template <class Value, class Criterion>
@@ -208,7 +208,7 @@ class Grower {
 
   // On success `found` holds the split and best_values_ its atom's values; else the node is made a leaf.
   bool find_split(const Open& open, Found& found) {
-    poll_();
+    poll_(open.end - open.begin);
     const NodeRows node = read_node(open);
     if (search_node(open, node, found)) return true;
     make_leaf(open.index);
@@ -243,11 +243,10 @@ class Grower {
     if (!found.split.found()) return false;
     found.gain = criterion_.gain(found.split.score, static_cast<double>(tree_weight_));
     if (rule_.min_impurity_decrease > 0.0 && found.gain < rule_.min_impurity_decrease) return false;
-    const std::size_t j = found.split.candidate;
-    found.atom.clear();
-    for (std::uint32_t t = atoms_.begin[j]; t < atoms_.begin[j + 1]; ++t)
-      found.atom.add_term(atoms_.cell[t], atoms_.weight[t]);
-    found.atom.close_atom();
+    const std::uint32_t begin = atoms_.begin[found.split.candidate], end = atoms_.begin[found.split.candidate + 1];
+    found.atom.begin.assign({0, end - begin});
+    found.atom.cell.assign(atoms_.cell.begin() + begin, atoms_.cell.begin() + end);
+    found.atom.weight.assign(atoms_.weight.begin() + begin, atoms_.weight.begin() + end);
     return true;
   }
 
@@ -265,7 +264,7 @@ class Grower {
         const Value* values = values_.data() + (best.candidate - first) * node.size;
         best_values_.assign(values, values + node.size);
       }
-      if (first + group < atoms_.size()) poll_();
+      if (first + group < atoms_.size()) poll_(node.size);
     }
   }
 

@@ -83,11 +83,11 @@ class Binner {
     else return (*this)(value) <= last;
   }
 
-  // The bins of `size` values; `bin` does not overlap them.
-  void fill(const Value* __restrict values, std::size_t size, std::uint8_t* __restrict bin) const {
+  // The bins of `size` values, times lanes; `place` does not overlap them.
+  void fill(const Value* __restrict values, std::size_t size, std::uint16_t* __restrict place) const {
     if constexpr (std::is_same_v<Value, std::uint16_t>) {
       if (one_value_a_bin_) {
-        for (std::size_t i = 0; i < size; ++i) bin[i] = static_cast<std::uint8_t>(values[i] - min_);
+        for (std::size_t i = 0; i < size; ++i) place[i] = static_cast<std::uint16_t>((values[i] - min_) * lanes);
       } else {
         // The same product in halves of 16 bits, which vectors multiply best.
         const auto high = static_cast<std::uint16_t>(factor_ >> 16), low = static_cast<std::uint16_t>(factor_);
@@ -96,12 +96,12 @@ class Binner {
           const auto carried = static_cast<std::uint16_t>(std::uint32_t{offset} * low >> 16);
           const auto part = static_cast<std::uint16_t>(offset * high);
           const auto whole = static_cast<std::uint16_t>(std::uint32_t{offset} * high >> 16);
-          bin[i] = static_cast<std::uint8_t>(whole + (static_cast<std::uint16_t>(part + carried) < part));
+          place[i] = static_cast<std::uint16_t>((whole + (static_cast<std::uint16_t>(part + carried) < part)) * lanes);
         }
       }
     } else {
       const Binner self = *this;
-      for (std::size_t i = 0; i < size; ++i) bin[i] = static_cast<std::uint8_t>(self(values[i]));
+      for (std::size_t i = 0; i < size; ++i) place[i] = static_cast<std::uint16_t>(self(values[i]) * lanes);
     }
   }
 
@@ -272,10 +272,16 @@ class SplitSearch {
     if constexpr (sizeof(Value) == 2) {
       const std::uint16_t* from[lanes];
       for (std::size_t lane = 0; lane < lanes; ++lane) from[lane] = values + varying_[std::min(group + lane, varying_.size() - 1)] * stride;
-      std::size_t i = 0;
-      for (; i + lanes <= node_->size; i += lanes) make_coded_keys(from, i, codes + i, keys + i * lanes);
-      for (; i < node_->size; ++i)
-        for (std::size_t lane = 0; lane < lanes; ++lane) keys[i * lanes + lane] = std::uint32_t{from[lane][i]} << Codes::bits | codes[i];
+      const std::size_t size = node_->size;
+      if (size >= lanes) {  // the last square may overlap the one before
+        for (std::size_t i = 0; i < size; i += lanes) {
+          const std::size_t first = std::min(i, size - lanes);
+          make_coded_keys(from, first, codes + first, keys + first * lanes);
+        }
+      } else {
+        for (std::size_t i = 0; i < size; ++i)
+          for (std::size_t lane = 0; lane < lanes; ++lane) keys[i * lanes + lane] = std::uint32_t{from[lane][i]} << Codes::bits | codes[i];
+      }
     } else {
       fill_keys(keys, values, stride, group, Codes::bits, [codes](std::size_t i) { return codes[i]; });
     }
@@ -381,18 +387,19 @@ class SplitSearch {
     const bool limited = this->limited();
     Binner<Value> binner[lanes];
     for (std::size_t lane = 0; lane < used; ++lane) binner[lane] = Binner<Value>(ranges_[candidate[lane]]);
-    for (std::size_t lane = used; lane < lanes; ++lane) std::fill_n(chunk_.bin[lane], BinChunk::capacity, std::uint8_t{0});
+    for (std::size_t lane = used; lane < lanes; ++lane) std::fill_n(chunk_.place[lane], BinChunk::capacity, std::uint16_t{0});
+    chunk_.used = used;
     criterion_->begin_bins();
     if (limited) bin_rows_.assign(bin_count * lanes, 0);
     for (chunk_.first = 0; chunk_.first < size; chunk_.first += BinChunk::capacity) {
       chunk_.size = std::min(BinChunk::capacity, size - chunk_.first);
       for (std::size_t lane = 0; lane < used; ++lane)
-        binner[lane].fill(values + candidate[lane] * stride + chunk_.first, chunk_.size, chunk_.bin[lane]);
+        binner[lane].fill(values + candidate[lane] * stride + chunk_.first, chunk_.size, chunk_.place[lane]);
       criterion_->add_to_bins(chunk_);
       if (limited)
         for (std::size_t lane = 0; lane < used; ++lane)
           for (std::size_t i = 0; i < chunk_.size; ++i)
-            bin_rows_[chunk_.bin[lane][i] * lanes + lane] += node_->count[chunk_.first + i];
+            bin_rows_[chunk_.place[lane][i] + lane] += node_->count[chunk_.first + i];
     }
 
     if constexpr (Criterion::has_narrow_bins) {

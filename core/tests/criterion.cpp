@@ -230,15 +230,16 @@ TEST(squared_error_follows_moves) { check_incremental<SquaredCase>(3, std::numer
 TEST(poisson_follows_moves) { check_incremental<PoissonCase>(4, 0); }
 TEST(absolute_error_follows_moves) { check_incremental<AbsoluteCase>(5, std::numeric_limits<std::int64_t>::min()); }
 
-// Puts row i of candidate `lane` into bin[lane][i], a chunk at a time; lanes without a candidate into the first bin.
+// Puts row i of candidate `lane` into bin[lane][i], a chunk at a time.
 template <class Criterion>
 static void fill_bins(Criterion& criterion, const std::vector<std::vector<std::uint8_t>>& bin, std::size_t size) {
   BinChunk chunk{};
+  chunk.used = bin.size();
   criterion.begin_bins();
   for (chunk.first = 0; chunk.first < size; chunk.first += chunk.size) {
     chunk.size = std::min(BinChunk::capacity, size - chunk.first);
     for (std::size_t lane = 0; lane < bin.size(); ++lane)
-      std::copy_n(bin[lane].begin() + chunk.first, chunk.size, chunk.bin[lane]);
+      for (std::size_t i = 0; i < chunk.size; ++i) chunk.place[lane][i] = static_cast<std::uint16_t>(bin[lane][chunk.first + i] * lanes);
     criterion.add_to_bins(chunk);
   }
 }
@@ -282,7 +283,6 @@ static void check_bins_of(Random& random, const Sample& s, int round) {
     for (auto& of_lane : bin)
       for (auto& b : of_lane) b = static_cast<std::uint8_t>(random.chance(0.05) ? bins - 1 : random.index(bins));
     fill_bins(criterion, bin, s.node.size);
-    bin.resize(lanes, std::vector<std::uint8_t>(s.node.size, 0));
 
     std::uint32_t moved[bin_count][lanes];
     std::uint64_t left[bin_count][lanes];
@@ -299,7 +299,7 @@ static void check_bins_of(Random& random, const Sample& s, int round) {
         for (std::size_t lane = 0; lane < lanes; ++lane) left[b][lane] = criterion.bin_left_weight(lane);
       }
     }
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
+    for (std::size_t lane = 0; lane < used; ++lane) {
       std::vector<std::vector<std::size_t>> rows_of_bin(bin_count);
       for (std::size_t i = 0; i < s.node.size; ++i) rows_of_bin[bin[lane][i]].push_back(i);
       plain.begin_scan();

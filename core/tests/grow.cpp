@@ -51,7 +51,7 @@ struct Data {
 
   void make_table() { table = std::make_unique<Table>(x.data(), rows, dictionary, type, Quantiser(0, 0x1.0p61)); }
 
-  Tree grow(const GrowthRule& rule, std::uint64_t key, const Poll& poll = [] {}) const {
+  Tree grow(const GrowthRule& rule, std::uint64_t key, const Poll& poll = [](std::size_t) {}) const {
     switch (type) {
       case CellType::u8: return grow_any<std::uint8_t>(rule, key, poll);
       case CellType::i64:
@@ -536,7 +536,7 @@ TEST(tables_of_bytes_grow_the_same_trees) {
     const Table bytes(data.x.data(), data.rows, data.dictionary, CellType::bytes, Quantiser(0, 255.0));
     BytePatchProjector projection(bytes, data.dictionary);
     const Tree tree =
-        grow_tree(projection, data.dictionary, data.all_targets(), data.bag(), rule, round, [] {});
+        grow_tree(projection, data.dictionary, data.all_targets(), data.bag(), rule, round, [](std::size_t) {});
     CHECK(by_path(tree, 4) == expected, "round", round);
   }
 }
@@ -601,10 +601,10 @@ TEST(growth_can_be_stopped) {
   const Data data = random_data(random, CellType::i32, 200);
   GrowthRule rule;
   int polls = 0;
-  const std::size_t nodes = data.grow(rule, 1, [&] { ++polls; }).next.size();
+  const std::size_t nodes = data.grow(rule, 1, [&](std::size_t) { ++polls; }).next.size();
   CHECK(polls >= static_cast<int>(nodes), polls, nodes);
   struct Enough {};
-  CHECK_THROWS(Enough, data.grow(rule, 1, [&] {
+  CHECK_THROWS(Enough, data.grow(rule, 1, [&](std::size_t) {
     if (--polls < 3) throw Enough();
   }));
 }

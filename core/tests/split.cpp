@@ -51,17 +51,17 @@ static void check_binner_of(Random& random, std::uint32_t distinct) {
   for (std::uint32_t offset = 0; offset < distinct; ++offset) values[offset] = static_cast<std::uint16_t>(min + offset);
   const Binner<std::uint16_t> binner(Range<std::uint16_t>{values.front(), values.back()});
   CHECK_EQUAL(binner.one_value_a_bin(), distinct <= bin_count, distinct);
-  std::vector<std::uint8_t> bin(distinct + 1, 77);
-  binner.fill(values.data(), distinct, bin.data());
-  CHECK_EQUAL(bin.back(), 77, distinct);
+  std::vector<std::uint16_t> place(distinct + 1, 77);
+  binner.fill(values.data(), distinct, place.data());
+  CHECK_EQUAL(place.back(), 77, distinct);
   std::uint32_t before = 0;
   for (std::uint32_t offset = 0; offset < distinct; ++offset) {
     const std::uint32_t b = binner(values[offset]);
-    if (bin[offset] == b && b >= before && b < bin_count && is_equal_bin(b, offset, distinct)) {
+    if (place[offset] == b * lanes && b >= before && b < bin_count && is_equal_bin(b, offset, distinct)) {
       before = b;
       continue;
     }
-    CHECK(false, "distinct", distinct, "min", min, "offset", offset, "bin", b, "filled", bin[offset], "before", before);
+    CHECK(false, "distinct", distinct, "min", min, "offset", offset, "bin", b, "filled", place[offset], "before", before);
   }
   ++check::checks;
 }
@@ -88,10 +88,10 @@ TEST(borders_of_bins_of_16_bits) {
       const std::uint32_t last = binner.last(b), end = std::min(last, distinct - 1);
       for (const std::uint32_t offset : {end, std::min(end + 1, distinct - 1)}) {
         const auto value = static_cast<std::uint16_t>(min + offset);
-        std::uint8_t filled;
+        std::uint16_t filled;
         binner.fill(&value, 1, &filled);
         const std::uint32_t of_value = binner(value);
-        if (filled == of_value && binner.up_to(value, binner.last(b)) == (of_value <= b)) continue;
+        if (filled == of_value * lanes && binner.up_to(value, binner.last(b)) == (of_value <= b)) continue;
         CHECK(false, "distinct", distinct, "min", min, "offset", offset, "bin", of_value, "filled", filled, "up to", b);
       }
     }
@@ -128,8 +128,12 @@ static void check_borders(Random& random, Value min, Value max) {
     for (int i = 0; i < 100; ++i) add(min + (max - min) * random.unit());
   }
   std::sort(values.begin(), values.end());
-  std::vector<std::uint8_t> bin(values.size());
+  std::vector<std::uint16_t> bin(values.size());
   binner.fill(values.data(), values.size(), bin.data());
+  for (auto& place : bin) {
+    CHECK_EQUAL(place % lanes, 0u);
+    place /= lanes;
+  }
   CHECK_EQUAL(bin.front(), 0);
   CHECK(std::is_sorted(bin.begin(), bin.end()), static_cast<double>(min), static_cast<double>(max));
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -358,7 +358,7 @@ def assemble(
         skipped += len(getattr(before, payload_column))
     # Payloads count within a call; those that point to a pure class stay.
     dtype = np.int32 if skipped[-1] + class_count < 2**31 else np.int64
-    following = arrays["next"].astype(dtype)
+    following: np.ndarray = arrays["next"].astype(dtype)
     moved = following < -class_count
     following[moved] -= np.repeat(skipped[:-1].astype(dtype), sizes)[moved]
     arrays["next"] = following
