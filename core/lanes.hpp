@@ -2,7 +2,7 @@
 // vectorise the wrong way round; the vector types of GCC and Clang say what is meant, on any instruction set.
 #pragma once
 
-#if defined(__SSE2__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 

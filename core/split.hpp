@@ -36,7 +36,7 @@ struct Split {
   bool found() const { return score > minus_infinity; }
 };
 
-inline constexpr std::size_t small_node = 64;  // rows: up to here sorting is cheaper than a histogram
+inline constexpr std::size_t small_node = 64;  // counts, and rows: up to here sorting is cheaper than a histogram
 
 // bin_count equal bins between the ends of a range.
 template <class Value>
@@ -237,7 +237,8 @@ class SplitSearch {
       for (const std::size_t j : varying_) search_sorted(values + j * stride, first + j, ranges_[j]);
   }
 
-  // keys[i * lanes + lane] = value above its lowest, shifted, and below it low(i), for `used` candidates from varying_[group] on.
+  // keys[i * lanes + lane]: the value less the candidate's lowest, shifted, and low(i) in the bits below; candidates from
+  // varying_[group] on, a lane each.
   template <class Key, class Low>
   void fill_keys(Key* keys, const Value* values, std::size_t stride, std::size_t group, int shift, Low low) const {
     const std::size_t used = std::min(lanes, varying_.size() - group);
