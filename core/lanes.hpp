@@ -129,6 +129,8 @@ inline PairVector load_pairs(const std::uint16_t* from) {
   return v;
 }
 
+inline void store_pairs(const PairVector& v, std::uint16_t* to) { std::memcpy(to, &v, sizeof v); }
+
 // The same pair in all lanes.
 inline PairVector all_pairs(std::int16_t first, std::int16_t second) {
   PairVector v;
