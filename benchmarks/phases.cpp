@@ -154,7 +154,7 @@ double project_warm(Projection<Value>& projection, const Dictionary& dictionary,
   for (int node = 0; node < nodes; ++node) {
     sampler.begin_node();
     atoms.clear();
-    for (std::size_t j = 0; j < candidates; ++j) sampler.draw(stream, atoms);
+    sampler.draw(stream, candidates, atoms);
     const auto run = [&] { projection(row.data(), rows, atoms, 0, candidates, values.data(), rows, ranges.data()); };
     run();
     total += least_seconds(repeats, [&] {
@@ -179,7 +179,7 @@ void draw_again(const Dictionary& dictionary, std::vector<Call>& calls, int repe
       sampler.begin_node();
       atoms.clear();
       Stream stream(derive(key++, Purpose::left));
-      for (std::size_t j = 0; j < call.atoms; ++j) sampler.draw(stream, atoms);
+      sampler.draw(stream, call.atoms, atoms);
       call.draw = std::min(call.draw, seconds_between(start, Clock::now()));
       kept = kept + atoms.cell.back();
     }
@@ -207,7 +207,7 @@ Grown grow_trees(Projection<Value>& projection, const Work& work, const Table& t
       const auto start = Clock::now();
       const std::clock_t cpu = std::clock();
       TimedProjection<Value> timed(projection);
-      const Tree made = grow_tree(timed, work.dictionary, targets, {count.data(), count.data(), count.size()}, rule,
+      const Trees made = grow_tree(timed, work.dictionary, targets, {count.data(), count.data(), count.size()}, rule,
                                          derive(key, Purpose::root), [](std::size_t) {});
       const std::vector<Call> calls = timed.end_tree();
       grown.cpu += static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC;

@@ -128,21 +128,21 @@ nb::object to_narrow_numpy(std::vector<T> values) {
   return as_given();
 }
 
-nb::dict to_dict(Tree tree, std::vector<std::uint32_t> sizes) {
+nb::dict to_dict(Trees trees) {
   nb::dict d;
-  d["tree_size"] = to_numpy(std::move(sizes));
-  d["next"] = to_narrow_numpy(std::move(tree.next));
-  if (tree.real_threshold.empty()) d["threshold"] = to_narrow_numpy(std::move(tree.threshold));
-  else d["threshold"] = to_narrow_numpy(std::move(tree.real_threshold));
-  d["weight"] = to_narrow_numpy(std::move(tree.weight));
-  d["gain"] = to_numpy(std::vector<float>(tree.gain));  // a copy has no room to spare
-  d["term_count"] = to_narrow_numpy(std::move(tree.term_count));
-  d["term_cell"] = to_narrow_numpy(std::move(tree.term_cell));
-  d["term_weight"] = to_narrow_numpy(std::move(tree.term_weight));
-  d["distribution_size"] = to_narrow_numpy(std::move(tree.distribution_size));
-  d["distribution_class"] = to_narrow_numpy(std::move(tree.distribution_class));
-  d["distribution_weight"] = to_narrow_numpy(std::move(tree.distribution_weight));
-  d["leaf_value"] = to_numpy(std::vector<double>(tree.leaf_value));
+  d["tree_size"] = to_numpy(std::move(trees.tree_size));
+  d["next"] = to_narrow_numpy(std::move(trees.next));
+  if (trees.real_threshold.empty()) d["threshold"] = to_narrow_numpy(std::move(trees.threshold));
+  else d["threshold"] = to_narrow_numpy(std::move(trees.real_threshold));
+  d["weight"] = to_narrow_numpy(std::move(trees.weight));
+  d["gain"] = to_numpy(std::vector<float>(trees.gain));  // a copy has no room to spare
+  d["term_count"] = to_narrow_numpy(std::move(trees.term_count));
+  d["term_cell"] = to_narrow_numpy(std::move(trees.term_cell));
+  d["term_weight"] = to_narrow_numpy(std::move(trees.term_weight));
+  d["distribution_size"] = to_narrow_numpy(std::move(trees.distribution_size));
+  d["distribution_class"] = to_narrow_numpy(std::move(trees.distribution_class));
+  d["distribution_weight"] = to_narrow_numpy(std::move(trees.distribution_weight));
+  d["leaf_value"] = to_numpy(std::vector<double>(trees.leaf_value));
   return d;
 }
 
@@ -347,18 +347,13 @@ NB_MODULE(MORFOREST_MODULE, m) {
           seedlings.push_back({bag, derive(keys.data()[i], Purpose::root)});
         }
         const Targets targets{classes.data(), class_count, values.data(), bits};
-        Tree all;
-        std::vector<std::uint32_t> sizes;
+        Trees grown;
         {
           nb::gil_scoped_release release;
           Watch watch(stop);
-          grow_trees(table, dictionary, targets, seedlings, rule, std::ref(watch), [&](Tree tree) {
-            sizes.push_back(static_cast<std::uint32_t>(tree.next.size()));
-            if (sizes.size() == 1) all = std::move(tree);
-            else append_tree(all, tree, classification ? class_count : 0);
-          });
+          grow_trees(table, dictionary, targets, seedlings, rule, std::ref(watch), grown);
         }
-        return to_dict(std::move(all), std::move(sizes));
+        return to_dict(std::move(grown));
       },
       "table"_a, "dictionary"_a, "tree_keys"_a, "count"_a, "weight"_a, "classes"_a, "class_count"_a, "values"_a, "bits"_a,
       "criterion"_a, "splitter"_a, "candidates"_a, "max_depth"_a, "min_samples_split"_a, "min_samples_leaf"_a,

@@ -82,7 +82,7 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
   }
 
  private:
-  static constexpr std::size_t block = 8;  // rows at once: a vector of values
+  static constexpr std::size_t block = row_block;  // a vector of values
 
   struct Rectangle {
     __m128i mask[2];       // of two rows of eight bytes each
@@ -141,29 +141,10 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
         prefetch.step();
         const std::size_t patches = std::min(group, patch_count - j);
         std::uint16_t* out = values + j * values_stride + i;
-        if (size == block) {
-          project_block<pairs, false>(bytes, &patches_[j], patches, out, values_stride);
-        } else {
-          std::uint16_t whole[group * block];
-          if (size <= block / 2) project_block<pairs, true>(bytes, &patches_[j], patches, whole, block);
-          else project_block<pairs, false>(bytes, &patches_[j], patches, whole, block);
-          for (std::size_t k = 0; k < patches; ++k) copy_few(whole + k * block, size, out + k * values_stride);
-        }
+        if (size <= block / 2) project_block<pairs, true>(bytes, &patches_[j], patches, out, values_stride);
+        else project_block<pairs, false>(bytes, &patches_[j], patches, out, values_stride);
       }
     }
-  }
-
-  // Fewer than eight values, without the call that a copy of unknown size would be.
-  static void copy_few(const std::uint16_t* from, std::size_t size, std::uint16_t* to) {
-    std::size_t done = 0;
-    const auto copy = [&](auto count) {
-      if ((size & count) == 0) return;
-      std::memcpy(to + done, from + done, count * sizeof *to);
-      done += count;
-    };
-    copy(std::integral_constant<std::size_t, 4>{});
-    copy(std::integral_constant<std::size_t, 2>{});
-    copy(std::integral_constant<std::size_t, 1>{});
   }
 
   // The values of eight rows, each below 2^15, for each patch; half: of the first four, twice. The rows' addresses stay in

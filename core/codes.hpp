@@ -32,7 +32,7 @@ struct Codes {
   static std::uint32_t value(std::uint32_t key) { return key >> bits; }
 };
 
-// The sums of a node's Gini score: of squares of the class weights, and of the weights.
+// Of a node: the sum of squares of its class weights, its weight, and its number of classes.
 struct GiniTotals {
   std::uint32_t squares, weight, classes;
 };

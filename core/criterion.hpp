@@ -209,7 +209,7 @@ class ClassCriterion {
   bool make_codes() {
     if (coded_) return true;
     if (total_.size() > Codes::max_classes || total_weight_ > Codes::max_total) return false;
-    reserve_at_least(codes_, rows_);
+    reserve_at_least(codes_, rows_ + lanes);  // read in whole blocks
     std::uint32_t heaviest = 0;
     for (std::size_t i = 0; i < rows_; ++i) {
       codes_[i] = Codes::make(class_[i], weight_[i], total_[class_[i]]);
@@ -248,7 +248,7 @@ class ClassCriterion {
 
   // Bins are laid out [class][bin][lane], narrow ones [pair of classes][bin][lane][class of the pair].
   void begin_bins() {
-    if (narrow()) narrow_bins_.assign((total_.size() + 1) / 2 * pair_stride, 0);
+    if (narrow()) reserve_at_least(narrow_bins_, (total_.size() + 1) / 2 * pair_stride);
     else bins_.assign(total_.size() * bin_count * lanes, 0);
   }
 
@@ -272,6 +272,7 @@ class ClassCriterion {
     else add_lanes(std::integral_constant<std::size_t, lanes / 2>{});
   }
 
+  // Clears the bins on the way.
   void scan_bins(BinScan& scan) {
     const std::size_t pairs = (total_.size() + 1) / 2;
     total_pairs_.resize(pairs);
@@ -393,10 +394,11 @@ class ClassCriterion {
     auto heaviest = all_lanes<std::int32_t>(0), before = heaviest;
     auto highest = all_lanes(0.0f);
     for (std::size_t b = 0; b < bin_count; ++b) {
-      const std::uint16_t* bin = narrow_bins_.data() + b * lanes * 2;
+      std::uint16_t* bin = narrow_bins_.data() + b * lanes * 2;
       auto squares = all_lanes<std::int32_t>(0), products = squares, weight = squares;
       for (std::size_t p = 0; p < pairs; ++p, bin += pair_stride) {
         left[p] = left[p] + load_pairs(bin);
+        store_pairs(PairVector{}, bin);
         squares = squares + multiply_pairs(left[p], left[p]);
         products = products + multiply_pairs(left[p], total_pairs_[p]);
         weight = weight + multiply_pairs(left[p], one);

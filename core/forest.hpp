@@ -20,7 +20,7 @@
 
 namespace morf {
 
-// All trees' nodes in one sequence of parallel arrays; see Tree in grow.hpp. Child indices are relative to the tree,
+// All trees' nodes in one sequence of parallel arrays; see Trees in grow.hpp. Child indices are relative to the tree,
 // payloads are relative to the forest.
 struct ForestArrays {
   std::vector<std::int64_t> tree_begin;  // n_trees + 1

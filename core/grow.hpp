@@ -48,10 +48,11 @@ struct Bag {
   std::size_t rows;
 };
 
-// Nodes as parallel arrays. `next` of a split is its left child, the right one follows; of a leaf it is -1 - payload.
-// Payloads below the number of classes say that the leaf is pure; class_count + i points to distribution i. In
-// regression payload i points to leaf_value[i].
-struct Tree {
+// The nodes of one tree after another, as parallel arrays. `next` of a split is its left child, counted within its tree, and
+// the right one follows; of a leaf it is -1 - payload. Payloads below the number of classes say that the leaf is pure;
+// class_count + i points to distribution i. In regression payload i points to leaf_value[i].
+struct Trees {
+  std::vector<std::uint32_t> tree_size;
   std::vector<std::int32_t> next;
   std::vector<std::int64_t> threshold;  // integer tables: sum of the two neighbouring values
   std::vector<double> real_threshold;   // float64 tables
@@ -65,27 +66,6 @@ struct Tree {
   std::vector<std::uint32_t> distribution_weight;
   std::vector<double> leaf_value;
 };
-
-// Puts a tree behind others. Children count within their tree, payloads go on counting. class_count: 0 in regression.
-inline void append_tree(Tree& to, const Tree& tree, std::size_t class_count) {
-  const auto payloads = static_cast<std::int64_t>(class_count > 0 ? to.distribution_size.size() : to.leaf_value.size());
-  const auto first = static_cast<std::int32_t>(-1 - static_cast<std::int64_t>(class_count));
-  if (payloads + static_cast<std::int64_t>(tree.next.size() + class_count) > std::numeric_limits<std::int32_t>::max())
-    throw std::length_error("trees have more than 2^31 leaves");
-  for (const std::int32_t next : tree.next) to.next.push_back(next > first ? next : static_cast<std::int32_t>(next - payloads));
-  const auto append = [](auto& values, const auto& more) { values.insert(values.end(), more.begin(), more.end()); };
-  append(to.threshold, tree.threshold);
-  append(to.real_threshold, tree.real_threshold);
-  append(to.weight, tree.weight);
-  append(to.gain, tree.gain);
-  append(to.term_count, tree.term_count);
-  append(to.term_cell, tree.term_cell);
-  append(to.term_weight, tree.term_weight);
-  append(to.distribution_size, tree.distribution_size);
-  append(to.distribution_class, tree.distribution_class);
-  append(to.distribution_weight, tree.distribution_weight);
-  append(to.leaf_value, tree.leaf_value);
-}
 
 inline constexpr int max_rounds = 16;                             // of redrawing when no candidate splits
 inline constexpr std::size_t values_at_once = std::size_t{1} << 21;  // candidates pass in groups below this size
@@ -102,18 +82,17 @@ class Grower {
       : rule_(rule), poll_(poll), class_count_(targets.class_count), criterion_(std::move(criterion)),
         sampler_(dictionary), project_(projection), search_(rule.splitter) {}
 
-  Tree grow(const Bag& bag, std::uint64_t root_key) {
+  // Appends a tree.
+  void grow(const Bag& bag, std::uint64_t root_key, Trees& out) {
     bag_ = bag;
+    out_ = &out;
     read_bag();
-    tree_ = {};
-    term_begin_.clear();
-    reserve_nodes(std::min<std::size_t>(rows_.size(), 256));
-    add_node();
+    nodes_.assign(1, Node{});
+    terms_.clear();
     const Open root{0, 0, rows_.size(), 0, root_key};
     if (rule_.max_leaf_nodes == std::numeric_limits<std::uint64_t>::max()) grow_depth_first(root);
     else grow_best_first(root);
-    order_terms();
-    return std::move(tree_);
+    write_nodes(out);
   }
 
  private:
@@ -121,6 +100,15 @@ class Grower {
   struct Open {
     std::size_t index, begin, end;
     std::uint64_t depth, key;
+  };
+
+  // A node of the tree, and where its atom's terms stand in terms_.
+  struct Node {
+    std::size_t term_begin = 0;
+    std::conditional_t<std::is_integral_v<Value>, std::int64_t, double> threshold = 0;
+    std::int32_t next = 0;
+    std::uint32_t weight = 0, term_count = 0;
+    float gain = 0.0f;
   };
 
   // A split found but not yet made.
@@ -174,9 +162,10 @@ class Grower {
     for (std::uint64_t leaves = 1; leaves < rule_.max_leaf_nodes && !queue.empty(); ++leaves) {
       Found found = queue.top();
       queue.pop();
-      best_values_.resize(found.node.end - found.node.begin);
+      const std::size_t size = found.node.end - found.node.begin, stride = whole_blocks(size);
+      reserve_at_least(best_values_, stride);
       reserve_at_least(ranges_, 1);
-      project_(&rows_[found.node.begin], best_values_.size(), found.atom, 0, 1, best_values_.data(), best_values_.size(), ranges_.data());
+      project_(&rows_[found.node.begin], size, found.atom, 0, 1, best_values_.data(), stride, ranges_.data());
       const auto [left, right] = make_split(found);
       offer(left);
       offer(right);
@@ -201,7 +190,7 @@ class Grower {
     node.total_weight = bag_.weight == bag_.count ? node.total_count : gather(bag_.weight, weight_);
     node.count = count_.data();
     node.weight = bag_.weight == bag_.count ? node.count : weight_.data();
-    tree_.weight[open.index] = static_cast<std::uint32_t>(node.total_weight);
+    nodes_[open.index].weight = static_cast<std::uint32_t>(node.total_weight);
     criterion_.begin_node(node);
     return node;
   }
@@ -252,17 +241,18 @@ class Grower {
 
   // Improves `best` with the atoms from `first` on.
   void search_candidates(const NodeRows& node, std::size_t first, Stream& thresholds, Split<Value>& best) {
-    const std::size_t group = std::clamp<std::size_t>(values_at_once / node.size, 1, atoms_.size() - first);
+    const std::size_t stride = whole_blocks(node.size);
+    const std::size_t group = std::clamp<std::size_t>(values_at_once / stride, 1, atoms_.size() - first);
     for (; first < atoms_.size(); first += group) {
       const std::size_t candidates = std::min(group, atoms_.size() - first);
-      reserve_at_least(values_, candidates * node.size);
+      reserve_at_least(values_, candidates * stride);
       reserve_at_least(ranges_, candidates);
-      project_(node.rows, node.size, atoms_, first, candidates, values_.data(), node.size, ranges_.data());
+      project_(node.rows, node.size, atoms_, first, candidates, values_.data(), stride, ranges_.data());
       const double before = best.score;
-      search_(node, criterion_, values_.data(), node.size, ranges_.data(), first, candidates, thresholds, best);
+      search_(node, criterion_, values_.data(), stride, ranges_.data(), first, candidates, thresholds, best);
       if (best.score > before) {
-        const Value* values = values_.data() + (best.candidate - first) * node.size;
-        best_values_.assign(values, values + node.size);
+        reserve_at_least(best_values_, node.size);
+        std::copy_n(&values_[(best.candidate - first) * stride], node.size, best_values_.begin());
       }
       if (first + group < atoms_.size()) poll_(node.size);
     }
@@ -280,47 +270,27 @@ class Grower {
     }
     std::copy(scratch_.begin(), scratch_.begin() + right, rows + left);
 
-    const std::size_t child = tree_.next.size();
+    const std::size_t child = nodes_.size();
     if (child + 2 > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
       throw std::length_error("a tree has more than 2^31 nodes");
-    tree_.next[node.index] = static_cast<std::int32_t>(child);
+    Node& made = nodes_[node.index];
+    made.next = static_cast<std::int32_t>(child);
     if constexpr (std::is_integral_v<Value>) {
-      tree_.threshold[node.index] = static_cast<std::int64_t>(found.split.below) + found.split.above;
+      made.threshold = static_cast<std::int64_t>(found.split.below) + found.split.above;
     } else {
       const double middle = found.split.below / 2 + found.split.above / 2;
       const bool between = middle >= found.split.below && middle < found.split.above;
-      tree_.real_threshold[node.index] = between ? middle : found.split.below;
+      made.threshold = between ? middle : found.split.below;
     }
-    tree_.gain[node.index] = static_cast<float>(found.gain);
-    term_begin_[node.index] = tree_.term_cell.size();
-    tree_.term_count[node.index] = static_cast<std::uint32_t>(found.atom.cell.size());
-    tree_.term_cell.insert(tree_.term_cell.end(), found.atom.cell.begin(), found.atom.cell.end());
-    tree_.term_weight.insert(tree_.term_weight.end(), found.atom.weight.begin(), found.atom.weight.end());
-    add_node();
-    add_node();
+    made.gain = static_cast<float>(found.gain);
+    made.term_begin = terms_.cell.size();
+    made.term_count = static_cast<std::uint32_t>(found.atom.cell.size());
+    terms_.cell.insert(terms_.cell.end(), found.atom.cell.begin(), found.atom.cell.end());
+    terms_.weight.insert(terms_.weight.end(), found.atom.weight.begin(), found.atom.weight.end());
+    nodes_.resize(child + 2);
     const std::size_t middle = node.begin + left;
     return {{child, node.begin, middle, node.depth + 1, derive(node.key, Purpose::left)},
             {child + 1, middle, node.end, node.depth + 1, derive(node.key, Purpose::right)}};
-  }
-
-  // So many nodes are added without moving the others: small trees are grown by the thousand.
-  void reserve_nodes(std::size_t nodes) {
-    tree_.next.reserve(nodes);
-    tree_.threshold.reserve(std::is_integral_v<Value> ? nodes : 0);
-    tree_.weight.reserve(nodes);
-    tree_.gain.reserve(nodes);
-    tree_.term_count.reserve(nodes);
-    term_begin_.reserve(nodes);
-  }
-
-  void add_node() {
-    tree_.next.push_back(0);
-    if constexpr (std::is_integral_v<Value>) tree_.threshold.push_back(0);
-    else tree_.real_threshold.push_back(0.0);
-    tree_.weight.push_back(0);
-    tree_.gain.push_back(0.0f);
-    tree_.term_count.push_back(0);
-    term_begin_.push_back(0);
   }
 
   void make_leaf(std::size_t index) {
@@ -330,37 +300,54 @@ class Grower {
       if (classes.size() == 1) {
         payload = classes[0];
       } else {
-        payload = class_count_ + tree_.distribution_size.size();
-        tree_.distribution_size.push_back(static_cast<std::uint32_t>(classes.size()));
+        payload = class_count_ + out_->distribution_size.size();
+        out_->distribution_size.push_back(static_cast<std::uint32_t>(classes.size()));
         // In the order of the classes: that of the rows must not show.
         std::vector<std::pair<std::uint32_t, std::uint32_t>> entries;
         for (std::size_t c = 0; c < classes.size(); ++c) entries.emplace_back(classes[c], criterion_.class_weights()[c]);
         std::sort(entries.begin(), entries.end());
         for (const auto& [label, weight] : entries) {
-          tree_.distribution_class.push_back(label);
-          tree_.distribution_weight.push_back(weight);
+          out_->distribution_class.push_back(label);
+          out_->distribution_weight.push_back(weight);
         }
       }
     } else {
-      payload = tree_.leaf_value.size();
-      tree_.leaf_value.push_back(criterion_.leaf_value());
+      payload = out_->leaf_value.size();
+      out_->leaf_value.push_back(criterion_.leaf_value());
     }
-    tree_.next[index] = -1 - static_cast<std::int32_t>(payload);
+    if (payload >= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
+      throw std::length_error("trees have more than 2^31 leaves");
+    nodes_[index].next = -1 - static_cast<std::int32_t>(payload);
   }
 
   // Terms were appended in the order of growth; the model keeps them in the order of the nodes.
-  void order_terms() {
-    std::vector<std::uint32_t> cell;
-    std::vector<double> weight;
-    cell.reserve(tree_.term_cell.size());
-    weight.reserve(tree_.term_weight.size());
-    for (std::size_t node = 0; node < tree_.next.size(); ++node)
-      for (std::size_t t = term_begin_[node]; t < term_begin_[node] + tree_.term_count[node]; ++t) {
-        cell.push_back(tree_.term_cell[t]);
-        weight.push_back(tree_.term_weight[t]);
+  void write_nodes(Trees& out) const {
+    std::size_t node = out.next.size(), term = out.term_cell.size();
+    const std::size_t nodes = node + nodes_.size(), terms = term + terms_.cell.size();
+    out.tree_size.push_back(static_cast<std::uint32_t>(nodes_.size()));
+    out.next.resize(nodes);
+    thresholds(out).resize(nodes);
+    out.weight.resize(nodes);
+    out.term_count.resize(nodes);
+    out.gain.resize(nodes);
+    out.term_cell.resize(terms);
+    out.term_weight.resize(terms);
+    for (const Node& made : nodes_) {
+      out.next[node] = made.next;
+      thresholds(out)[node] = made.threshold;
+      out.weight[node] = made.weight;
+      out.gain[node] = made.gain;
+      out.term_count[node++] = made.term_count;
+      for (std::size_t t = made.term_begin; t < made.term_begin + made.term_count; ++t, ++term) {
+        out.term_cell[term] = terms_.cell[t];
+        out.term_weight[term] = terms_.weight[t];
       }
-    tree_.term_cell = std::move(cell);
-    tree_.term_weight = std::move(weight);
+    }
+  }
+
+  static auto& thresholds(Trees& trees) {
+    if constexpr (std::is_integral_v<Value>) return trees.threshold;
+    else return trees.real_threshold;
   }
 
   GrowthRule rule_;
@@ -374,9 +361,9 @@ class Grower {
   std::uint64_t tree_weight_ = 0;
   SideLimits limits_{};
   std::vector<std::uint32_t> rows_, scratch_, count_, weight_;
-  Tree tree_;
-  std::vector<std::size_t> term_begin_;
-  AtomList atoms_;
+  Trees* out_ = nullptr;
+  std::vector<Node> nodes_;
+  AtomList atoms_, terms_;
   std::vector<Value> values_, best_values_;
   std::vector<Range<Value>> ranges_;
 };
@@ -387,13 +374,13 @@ struct Seedling {
   std::uint64_t root_key;
 };
 
-// Calls use(tree) with one tree after another.
-template <class Value, class Use>
+// Appends one tree after another.
+template <class Value>
 void grow_trees(Projection<Value>& projection, const Dictionary& dictionary, const Targets& targets,
-                const std::vector<Seedling>& seedlings, const GrowthRule& rule, const Poll& poll, Use use) {
+                const std::vector<Seedling>& seedlings, const GrowthRule& rule, const Poll& poll, Trees& out) {
   const auto grow = [&](auto criterion) {
     Grower<Value, decltype(criterion)> grower(projection, dictionary, targets, rule, std::move(criterion), poll);
-    for (const Seedling& seedling : seedlings) use(grower.grow(seedling.bag, seedling.root_key));
+    for (const Seedling& seedling : seedlings) grower.grow(seedling.bag, seedling.root_key, out);
   };
   switch (rule.criterion) {
     case CriterionKind::gini: return grow(ClassCriterion<Gini>(targets.classes, targets.class_count));
@@ -404,27 +391,26 @@ void grow_trees(Projection<Value>& projection, const Dictionary& dictionary, con
   }
 }
 
-template <class Use>
-void grow_trees(const Table& table, const Dictionary& dictionary, const Targets& targets, const std::vector<Seedling>& seedlings,
-                const GrowthRule& rule, const Poll& poll, Use use) {
+inline void grow_trees(const Table& table, const Dictionary& dictionary, const Targets& targets,
+                       const std::vector<Seedling>& seedlings, const GrowthRule& rule, const Poll& poll, Trees& out) {
 #if MORFOREST_BYTE_PATCHES
   if (table.type() == CellType::bytes) {
     BytePatchProjector projection(table, dictionary);
-    return grow_trees<std::uint16_t>(projection, dictionary, targets, seedlings, rule, poll, use);
+    return grow_trees<std::uint16_t>(projection, dictionary, targets, seedlings, rule, poll, out);
   }
 #endif
   with_cell_type(table.type(), [&](auto cell) {
     Projector<decltype(cell)> projection(table);
-    grow_trees<ValueOf<decltype(cell)>>(projection, dictionary, targets, seedlings, rule, poll, use);
+    grow_trees<ValueOf<decltype(cell)>>(projection, dictionary, targets, seedlings, rule, poll, out);
   });
 }
 
 // `From` is a table or a projection.
 template <class From>
-Tree grow_tree(From& from, const Dictionary& dictionary, const Targets& targets, const Bag& bag, const GrowthRule& rule,
+Trees grow_tree(From& from, const Dictionary& dictionary, const Targets& targets, const Bag& bag, const GrowthRule& rule,
                std::uint64_t root_key, const Poll& poll) {
-  Tree grown;
-  grow_trees(from, dictionary, targets, {{bag, root_key}}, rule, poll, [&](Tree tree) { grown = std::move(tree); });
+  Trees grown;
+  grow_trees(from, dictionary, targets, {{bag, root_key}}, rule, poll, grown);
   return grown;
 }
 

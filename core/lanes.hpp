@@ -2,7 +2,7 @@
 // vectorise the wrong way round; the vector types of GCC and Clang say what is meant, on any instruction set.
 #pragma once
 
-#if defined(__SSE2__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -128,6 +128,8 @@ inline PairVector load_pairs(const std::uint16_t* from) {
   std::memcpy(&v, from, sizeof v);
   return v;
 }
+
+inline void store_pairs(const PairVector& v, std::uint16_t* to) { std::memcpy(to, &v, sizeof v); }
 
 // The same pair in all lanes.
 inline PairVector all_pairs(std::int16_t first, std::int16_t second) {

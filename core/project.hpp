@@ -89,12 +89,17 @@ class Prefetch {
   const char* next_[block] = {};
 };
 
+// Rows are projected in blocks of this size, and the values of an atom fill whole blocks.
+inline constexpr std::size_t row_block = 8;
+constexpr std::size_t whole_blocks(std::size_t rows) { return (rows + row_block - 1) / row_block * row_block; }
+
 // The rest of the engine sees values and not cells.
 template <class Value>
 class Projection {
  public:
   virtual ~Projection() = default;
-  // values[j * values_stride + i] = atom first + j applied to row rows[i]; ranges[j] is their range.
+  // values[j * values_stride + i] = atom first + j applied to row rows[i]; ranges[j] is their range. The stride is at least
+  // whole_blocks(row_count), and what stands behind the values, up to there, may be overwritten.
   virtual void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first,
                           std::size_t atom_count, Value* values, std::size_t values_stride, Range<Value>* ranges) = 0;
 };
@@ -144,7 +149,7 @@ class Projector final : public Projection<ValueOf<Cell>> {
   using Sum = SumOf<Cell>;
   enum class Pattern : std::uint8_t { single, difference, corners, general };
 
-  static constexpr std::size_t block = 8;  // rows whose cells stay in the first-level cache while all atoms pass
+  static constexpr std::size_t block = row_block;  // whose cells stay in the first-level cache while all atoms pass
   static constexpr std::size_t chunk = 512;
 
   // What the kernel needs to know of an atom.
@@ -183,10 +188,13 @@ class Projector final : public Projection<ValueOf<Cell>> {
   void run(const std::uint32_t* rows, std::size_t row_count, std::size_t rows_left, Value* values, std::size_t values_stride) const {
     // Corners are neighbours by twos.
     Prefetch prefetch(rows, rows_left, std::min(weight_.size(), 2 * atoms_.size()), row_bytes_, atoms_.size(), base_, stride_);
-    std::size_t i = 0;
-    for (; i + block <= row_count; i += block) {
+    for (std::size_t i = 0; i < row_count; i += block) {
       const Cell* cells[block];
-      for (std::size_t b = 0; b < block; ++b) cells[b] = row(rows[i + b]);
+      for (std::size_t b = 0; b < block; ++b) cells[b] = row(rows[std::min(i + b, row_count - 1)]);
+      if (row_count - i <= block / 2) {
+        for (std::size_t j = 0; j < atoms_.size(); ++j) project<block / 2>(cells, atoms_[j], values + j * values_stride + i);
+        break;
+      }
       prefetch.begin_block(i);
       Value* out = values + i;
       for (const Arranged& atom : atoms_) {
@@ -194,10 +202,6 @@ class Projector final : public Projection<ValueOf<Cell>> {
         project<block>(cells, atom, out);
         out += values_stride;
       }
-    }
-    for (; i < row_count; ++i) {
-      const Cell* const cells = row(rows[i]);
-      for (std::size_t j = 0; j < atoms_.size(); ++j) project<1>(&cells, atoms_[j], values + j * values_stride + i);
     }
   }
 

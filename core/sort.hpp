@@ -86,7 +86,7 @@ void sort_lanes(Key* keys, std::size_t size) {
 }
 
 // Sorts value << 32 | position, with values of so many bits and positions in ascending order: by digits of the value,
-// the lowest first, which beats comparisons from a few hundred keys on.
+// the lowest first, which beats comparisons unless keys are few.
 inline void sort_packed(std::vector<std::uint64_t>& keys, std::vector<std::uint64_t>& scratch, int value_bits) {
   if (keys.size() < 32) {
     std::sort(keys.begin(), keys.end());

@@ -36,7 +36,7 @@ struct Split {
   bool found() const { return score > minus_infinity; }
 };
 
-inline constexpr std::size_t small_node = 64;  // rows: up to here sorting is cheaper than a histogram
+inline constexpr std::size_t small_node = 64;  // counts, and rows: up to here sorting is cheaper than a histogram
 
 // bin_count equal bins between the ends of a range.
 template <class Value>
@@ -131,7 +131,7 @@ class SplitSearch {
   void set_limits(SideLimits limits) { limits_ = limits; }
 
   // Improves `best` with the candidates first .. first + candidates - 1, whose values are values[j * stride + i] within
-  // ranges[j].
+  // ranges[j]. The stride is at least whole_blocks(node.size).
   void operator()(const NodeRows& node, Criterion& criterion, const Value* values, std::size_t stride,
                   const Range<Value>* ranges, std::size_t first, std::size_t candidates, Stream& thresholds,
                   Split<Value>& best) {
@@ -165,9 +165,13 @@ class SplitSearch {
   }
 
   void list_varying(std::size_t candidates) {
-    varying_.clear();
-    for (std::size_t j = 0; j < candidates; ++j)
-      if (ranges_[j].min != ranges_[j].max) varying_.push_back(j);
+    varying_.resize(candidates);
+    std::size_t count = 0;
+    for (std::size_t j = 0; j < candidates; ++j) {
+      varying_[count] = j;
+      count += ranges_[j].min != ranges_[j].max;
+    }
+    varying_.resize(count);
   }
 
   static std::uint64_t width(Range<Value> range) {
@@ -237,7 +241,8 @@ class SplitSearch {
       for (const std::size_t j : varying_) search_sorted(values + j * stride, first + j, ranges_[j]);
   }
 
-  // keys[i * lanes + lane] = value above its lowest, shifted, and below it low(i), for `used` candidates from varying_[group] on.
+  // keys[i * lanes + lane]: the value less the candidate's lowest, shifted, and low(i) in the bits below; candidates from
+  // varying_[group] on, a lane each.
   template <class Key, class Low>
   void fill_keys(Key* keys, const Value* values, std::size_t stride, std::size_t group, int shift, Low low) const {
     const std::size_t used = std::min(lanes, varying_.size() - group);
@@ -266,22 +271,13 @@ class SplitSearch {
     }
   }
 
-  // Eight rows of eight candidates at a time, where values fit a key as they are.
+  // Blocks of rows of eight candidates at a time, where values fit a key as they are.
   void fill_coded(std::uint32_t* keys, const Value* values, std::size_t stride, std::size_t group) const {
     const std::uint32_t* codes = criterion_->codes();
     if constexpr (sizeof(Value) == 2) {
       const std::uint16_t* from[lanes];
       for (std::size_t lane = 0; lane < lanes; ++lane) from[lane] = values + varying_[std::min(group + lane, varying_.size() - 1)] * stride;
-      const std::size_t size = node_->size;
-      if (size >= lanes) {  // the last square may overlap the one before
-        for (std::size_t i = 0; i < size; i += lanes) {
-          const std::size_t first = std::min(i, size - lanes);
-          make_coded_keys(from, first, codes + first, keys + first * lanes);
-        }
-      } else {
-        for (std::size_t i = 0; i < size; ++i)
-          for (std::size_t lane = 0; lane < lanes; ++lane) keys[i * lanes + lane] = std::uint32_t{from[lane][i]} << Codes::bits | codes[i];
-      }
+      for (std::size_t i = 0; i < node_->size; i += row_block) make_coded_keys(from, i, codes + i, keys + i * lanes);
     } else {
       fill_keys(keys, values, stride, group, Codes::bits, [codes](std::size_t i) { return codes[i]; });
     }

@@ -51,7 +51,7 @@ struct Data {
 
   void make_table() { table = std::make_unique<Table>(x.data(), rows, dictionary, type, Quantiser(0, 0x1.0p61)); }
 
-  Tree grow(const GrowthRule& rule, std::uint64_t key, const Poll& poll = [](std::size_t) {}) const {
+  Trees grow(const GrowthRule& rule, std::uint64_t key, const Poll& poll = [](std::size_t) {}) const {
     switch (type) {
       case CellType::u8: return grow_any<std::uint8_t>(rule, key, poll);
       case CellType::i64:
@@ -70,19 +70,21 @@ struct Data {
   Bag bag() const { return {count.data(), weight.data(), rows}; }
 
   template <class Cell>
-  Tree grow_any(const GrowthRule& rule, std::uint64_t key, const Poll& poll) const {
+  Trees grow_any(const GrowthRule& rule, std::uint64_t key, const Poll& poll) const {
     Projector<Cell> projection(*table);
     return grow_tree(projection, dictionary, all_targets(), bag(), rule, key, poll);
   }
 
   template <class Value, class Criterion>
-  Tree grow_with(Criterion criterion, const GrowthRule& rule, std::uint64_t key, const Poll& poll) const {
+  Trees grow_with(Criterion criterion, const GrowthRule& rule, std::uint64_t key, const Poll& poll) const {
     Projector<Value> projection(*table);
-    return Grower<Value, Criterion>(projection, dictionary, all_targets(), rule, std::move(criterion), poll).grow(bag(), key);
+    Trees grown;
+    Grower<Value, Criterion>(projection, dictionary, all_targets(), rule, std::move(criterion), poll).grow(bag(), key, grown);
+    return grown;
   }
 
   // Whether a row goes right at a node, from the samples and not from the table.
-  bool goes_right(const Tree& tree, std::size_t node, std::size_t term_begin, std::size_t row) const {
+  bool goes_right(const Trees& tree, std::size_t node, std::size_t term_begin, std::size_t row) const {
     if (type == CellType::f64) {
       double sum = 0.0;
       for (std::size_t t = term_begin; t < term_begin + tree.term_count[node]; ++t)
@@ -204,7 +206,7 @@ static double impurity(const Data& data, CriterionKind kind, const std::vector<s
 // Walks all rows of the bag down the tree and checks everything that a tree promises.
 class TreeCheck {
  public:
-  TreeCheck(const Tree& tree, const Data& data, const GrowthRule& rule) : tree_(tree), data_(data), rule_(rule) {
+  TreeCheck(const Trees& tree, const Data& data, const GrowthRule& rule) : tree_(tree), data_(data), rule_(rule) {
     const std::size_t nodes = tree.next.size();
     CHECK(nodes % 2 == 1 && nodes > 0, nodes);
     CHECK_EQUAL((data.type == CellType::f64 ? tree.real_threshold.size() : tree.threshold.size()), nodes);
@@ -309,7 +311,7 @@ class TreeCheck {
            2;
   }
 
-  const Tree& tree_;
+  const Trees& tree_;
   const Data& data_;
   const GrowthRule& rule_;
   std::vector<std::size_t> term_begin_;
@@ -372,7 +374,7 @@ TEST(full_trees_end_where_rows_are_the_same) {
         rule.criterion = criterion;
         rule.splitter = splitter;
         rule.candidates = 1;
-        const Tree tree = data.grow(rule, 5);
+        const Trees tree = data.grow(rule, 5);
         TreeCheck(tree, data, rule);
         CHECK_EQUAL(tree.distribution_size.size(), 0u, "no leaf is mixed");
         for (const double value : tree.leaf_value) CHECK_EQUAL(value, std::floor(value));
@@ -389,7 +391,7 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 
-static std::map<std::string, Step> by_path(const Tree& tree, std::size_t class_count) {
+static std::map<std::string, Step> by_path(const Trees& tree, std::size_t class_count) {
   std::vector<std::string> path(tree.next.size());
   std::map<std::string, Step> steps;
   std::size_t term = 0;
@@ -429,7 +431,7 @@ TEST(best_first_takes_the_best_splits_of_the_full_tree) {
 
     for (const std::size_t limit : {1, 2, 3, 5, 17}) {
       rule.max_leaf_nodes = limit;
-      const Tree tree = data.grow(rule, round);
+      const Trees tree = data.grow(rule, round);
       TreeCheck(tree, data, rule);
       CHECK_EQUAL((tree.next.size() + 1) / 2, std::min(limit, full_leaves));
       float worst_made = std::numeric_limits<float>::infinity(), best_left = 0.0f;
@@ -466,7 +468,7 @@ TEST(of_equal_gains_the_lower_index_is_split_first) {
   rule.candidates = 2;
   rule.max_leaf_nodes = 3;
   for (std::uint64_t key = 0; key < 5; ++key) {
-    const Tree tree = data.grow(rule, key);
+    const Trees tree = data.grow(rule, key);
     CHECK_EQUAL(tree.next.size(), 5u);
     CHECK(tree.next[1] == 3 && tree.next[2] < 0);
   }
@@ -535,7 +537,7 @@ TEST(tables_of_bytes_grow_the_same_trees) {
     const auto expected = by_path(data.grow(rule, round), 4);
     const Table bytes(data.x.data(), data.rows, data.dictionary, CellType::bytes, Quantiser(0, 255.0));
     BytePatchProjector projection(bytes, data.dictionary);
-    const Tree tree =
+    const Trees tree =
         grow_tree(projection, data.dictionary, data.all_targets(), data.bag(), rule, round, [](std::size_t) {});
     CHECK(by_path(tree, 4) == expected, "round", round);
   }
@@ -564,6 +566,48 @@ TEST(thresholds_near_the_smallest_double) {
     }
 }
 
+// Trees behind one another are those grown alone; only payloads go on counting.
+TEST(several_trees_at_once) {
+  Random random(9);
+  for (const CriterionKind criterion : {CriterionKind::gini, CriterionKind::squared_error}) {
+    const Data data = random_data(random, CellType::i32, 100);
+    Projector<std::int32_t> projection(*data.table);
+    GrowthRule rule;
+    rule.criterion = criterion;
+    rule.max_depth = 3;  // leaves of several classes
+    Trees all;
+    grow_trees<std::int32_t>(projection, data.dictionary, data.all_targets(), {{data.bag(), 1}, {data.bag(), 2}, {data.bag(), 3}}, rule,
+               [](std::size_t) {}, all);
+    Trees joined;
+    for (std::uint64_t key = 1; key <= 3; ++key) {
+      const Trees one = data.grow(rule, key);
+      const bool classes = criterion == CriterionKind::gini;
+      const auto first = static_cast<std::int32_t>(classes ? data.class_count : 0);
+      const auto payloads = static_cast<std::int32_t>(classes ? joined.distribution_size.size() : joined.leaf_value.size());
+      for (const std::int32_t next : one.next) joined.next.push_back(next < -first ? next - payloads : next);
+      const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+      append(joined.tree_size, one.tree_size);
+      append(joined.threshold, one.threshold);
+      append(joined.real_threshold, one.real_threshold);
+      append(joined.weight, one.weight);
+      append(joined.gain, one.gain);
+      append(joined.term_count, one.term_count);
+      append(joined.term_cell, one.term_cell);
+      append(joined.term_weight, one.term_weight);
+      append(joined.distribution_size, one.distribution_size);
+      append(joined.distribution_class, one.distribution_class);
+      append(joined.distribution_weight, one.distribution_weight);
+      append(joined.leaf_value, one.leaf_value);
+    }
+    const auto parts = [](const Trees& t) {
+      return std::tie(t.tree_size, t.next, t.threshold, t.real_threshold, t.weight, t.gain, t.term_count, t.term_cell,
+                      t.term_weight, t.distribution_size, t.distribution_class, t.distribution_weight, t.leaf_value);
+    };
+    CHECK_EQUAL(all.tree_size.size(), 3u);
+    CHECK(parts(all) == parts(joined), "criterion", static_cast<int>(criterion));
+  }
+}
+
 // When a root with this key draws an axis.
 static std::size_t position_of_feature(const Dictionary& dictionary, std::uint64_t key, std::uint32_t feature) {
   AtomList atoms;
@@ -590,7 +634,7 @@ TEST(groups_of_candidates_do_not_matter) {
   std::uint64_t key = 0;
   for (bool late = false; !late; late = position_of_feature(data.dictionary, key, 37) > values_at_once / data.rows)
     ++key;
-  const Tree tree = data.grow(rule, key);
+  const Trees tree = data.grow(rule, key);
   CHECK_EQUAL(tree.next, (std::vector<std::int32_t>{1, -1, -2}));
   CHECK_EQUAL(tree.term_cell, std::vector<std::uint32_t>{37});
   CHECK_EQUAL(tree.threshold[0], 1);

@@ -69,13 +69,14 @@ static void check_projection(Random& random, const Table& table, const AtomList&
                              std::size_t count, const std::vector<std::uint32_t>& rows, int kind) {
   Projector<Cell> project(table);
   using Value = ValueOf<Cell>;
-  const std::size_t stride = rows.size() + random.index(4);
+  const std::size_t stride = whole_blocks(rows.size()) + random.index(4);
   const Value untouched = static_cast<Value>(77);
   std::vector<Value> values(count * stride + 1, untouched);
   std::vector<Range<Value>> ranges(count + 1, {untouched, untouched});
   project(rows.data(), rows.size(), atoms, first, count, values.data(), stride, ranges.data());
   for (std::size_t j = 0; j < count; ++j) {
     for (std::size_t i = 0; i < stride; ++i) {
+      if (i >= rows.size() && i < whole_blocks(rows.size())) continue;
       const Value expected = i < rows.size()
                                  ? naive(reinterpret_cast<const Cell*>(table.buffer().row(rows[i])), atoms, first + j)
                                  : untouched;
@@ -174,9 +175,9 @@ TEST(ranges_of_one_far_row) {
         std::vector<std::uint32_t> rows(row_count, 0);
         rows[low] = 1;
         rows[high] = 2;
-        std::vector<std::int32_t> values(row_count);
+        std::vector<std::int32_t> values(whole_blocks(row_count));
         Range<std::int32_t> range{7, 7};
-        project(rows.data(), row_count, atoms, 0, 1, values.data(), row_count, &range);
+        project(rows.data(), row_count, atoms, 0, 1, values.data(), values.size(), &range);
         CHECK(range.min == -1000000 && range.max == 1000000, "rows", row_count, "at", low, high);
       }
 }
@@ -225,15 +226,16 @@ TEST(sampled_atoms_sum_features) {
         const Table table(x.data(), n, dictionary, type, Quantiser(0, 0x1.0p61));
         std::vector<std::uint32_t> rows(n);
         for (std::uint32_t i = 0; i < n; ++i) rows[i] = i;
-        std::vector<ValueOf<Cell>> values(n * atoms.size());
+        const std::size_t stride = whole_blocks(n);
+        std::vector<ValueOf<Cell>> values(stride * atoms.size());
         std::vector<Range<ValueOf<Cell>>> ranges(atoms.size());
         Projector<Cell> project(table);
-        project(rows.data(), n, atoms, 0, atoms.size(), values.data(), n, ranges.data());
+        project(rows.data(), n, atoms, 0, atoms.size(), values.data(), stride, ranges.data());
         for (std::size_t j = 0; j < atoms.size(); ++j)
           for (std::size_t i = 0; i < n; ++i) {
             double sum = 0.0;  // of integers below 2^53: exact
             for (std::size_t f = 0; f < p; ++f) sum += weights[j][f] * x[i * p + f];
-            CHECK_EQUAL(static_cast<double>(values[j * n + i]), sum, "shape", shape, "bytes", sizeof(Cell), "atom", j);
+            CHECK_EQUAL(static_cast<double>(values[j * stride + i]), sum, "shape", shape, "bytes", sizeof(Cell), "atom", j);
           }
       });
   }

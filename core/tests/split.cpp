@@ -287,12 +287,20 @@ struct Case {
     return of_candidate;
   }
 
+  // The values as a projection leaves them: in whole blocks, with anything behind the last row.
+  std::vector<Value> in_blocks() const {
+    std::vector<Value> blocks(candidates * stride(), static_cast<Value>(77));
+    for (std::size_t j = 0; j < candidates; ++j) std::copy_n(values.begin() + j * node.size, node.size, blocks.begin() + j * stride());
+    return blocks;
+  }
+  std::size_t stride() const { return whole_blocks(node.size); }
+
   Split<Value> search(Splitter splitter, std::uint64_t key = 0) const {
     Criterion c = criterion();
     SplitSearch<Value, Criterion> search(splitter, limits);
     Stream thresholds(key);
     Split<Value> best;
-    search(node, c, values.data(), node.size, ranges().data(), 0, candidates, thresholds, best);
+    search(node, c, in_blocks().data(), stride(), ranges().data(), 0, candidates, thresholds, best);
     return best;
   }
 };
@@ -530,9 +538,9 @@ TEST(many_classes_are_searched_exactly) {
     Stream thresholds(0);
     Split<std::int32_t> found, exact;
     SplitSearch<std::int32_t, ClassCriterion<Gini>>(Splitter::histogram, c.limits)(
-        c.node, criterion, c.values.data(), c.node.size, c.ranges().data(), 0, 3, thresholds, found);
+        c.node, criterion, c.in_blocks().data(), c.stride(), c.ranges().data(), 0, 3, thresholds, found);
     SplitSearch<std::int32_t, ClassCriterion<Gini>>(Splitter::exact, c.limits)(
-        c.node, criterion, c.values.data(), c.node.size, c.ranges().data(), 0, 3, thresholds, exact);
+        c.node, criterion, c.in_blocks().data(), c.stride(), c.ranges().data(), 0, 3, thresholds, exact);
     check_same(found, exact, "round", round);
   }
 }
@@ -637,7 +645,7 @@ TEST(groups_of_candidates) {
       Stream thresholds(0);
       Split<std::int32_t> best;
       for (std::size_t first = 0; first < c.candidates; first += 3)
-        search(c.node, criterion, c.values.data() + first * c.node.size, c.node.size, c.ranges().data() + first, first,
+        search(c.node, criterion, c.in_blocks().data() + first * c.stride(), c.stride(), c.ranges().data() + first, first,
                std::min<std::size_t>(3, c.candidates - first), thresholds, best);
       check_same(best, c.search(splitter, 0), "groups", round);
     }
