@@ -29,6 +29,7 @@ STUDIES = (
     "importance",
     "draws",
     "simulations",
+    "energy",
     "misspecification",
     "series",
     "mnist",
