@@ -15,9 +15,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
-#include <type_traits>
 #include <vector>
 
 #include "project.hpp"
@@ -54,7 +52,7 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
         plane_rows_(rows_of_plane(dictionary)) {
     for (std::uint32_t width = 0; width <= byte_patch_width; ++width) {
       const auto bytes = static_cast<long long>(width == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * width)) - 1);
-      for (std::uint32_t rows = 0; rows <= 2; ++rows) masks_[width][rows] = _mm_set_epi64x(rows > 1 ? bytes : 0, rows > 0 ? bytes : 0);
+      masks_[width] = _mm_set1_epi64x(bytes);
     }
   }
 
@@ -85,7 +83,7 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
   static constexpr std::size_t block = row_block;  // a vector of values
 
   struct Rectangle {
-    __m128i mask[2];       // of two rows of eight bytes each
+    __m128i mask[4];       // of each row, twice
     std::size_t start[4];  // the first byte of each row
   };
 
@@ -120,8 +118,7 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
     patch.height = height;
     const std::size_t start = last - (height - 1) * width_ - (width - 1);
     for (std::uint32_t row = 0; row < 4; ++row) patch.rectangle.start[row] = start + row * width_;
-    patch.rectangle.mask[0] = masks_[width][std::min(height, 2u)];
-    patch.rectangle.mask[1] = masks_[width][height > 2 ? height - 2 : 0];
+    for (std::uint32_t row = 0; row < 4; ++row) patch.rectangle.mask[row] = masks_[row < height ? width : 0];
     patch.low = _mm_set1_epi16(std::numeric_limits<std::int16_t>::max());
     patch.high = _mm_setzero_si128();
     return patch;
@@ -156,11 +153,8 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
                        *const r4 = bytes[4], *const r5 = bytes[5], *const r6 = bytes[6], *const r7 = bytes[7];
     for (Patch* const end = patch + patches; patch != end; ++patch, out += out_stride) {
       const Rectangle at = patch->rectangle;
-      const __m128i first = add_pairs(even(halves<pairs>(r0, at), halves<pairs>(r1, at)),
-                                      even(halves<pairs>(r2, at), halves<pairs>(r3, at)));
-      const __m128i second = half ? first
-                                  : add_pairs(even(halves<pairs>(r4, at), halves<pairs>(r5, at)),
-                                              even(halves<pairs>(r6, at), halves<pairs>(r7, at)));
+      const __m128i first = _mm_packs_epi32(two<pairs>(r0, r1, at), two<pairs>(r2, r3, at));
+      const __m128i second = half ? first : _mm_packs_epi32(two<pairs>(r4, r5, at), two<pairs>(r6, r7, at));
       const __m128i sums = _mm_packs_epi32(first, second);
       patch->low = _mm_min_epi16(patch->low, sums);
       patch->high = _mm_max_epi16(patch->high, sums);
@@ -168,29 +162,22 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
     }
   }
 
-  static __m128i add_pairs(__m128i a, __m128i b) { return _mm_madd_epi16(_mm_packs_epi32(a, b), _mm_set1_epi16(1)); }
-
-  // Two sums, in the first and third 32-bit lane, that add up to the patch's value.
+  // The patch's values in two rows, in 64 bits each.
   template <int pairs>
-  static __m128i halves(const std::uint8_t* row, const Rectangle& at) {
+  static __m128i two(const std::uint8_t* a, const std::uint8_t* b, const Rectangle& at) {
     __m128i total = _mm_setzero_si128();
-    for (int pair = 0; pair < pairs; ++pair) {
-      const __m128i low = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(row + at.start[2 * pair]));
-      const __m128i both = _mm_castpd_si128(
-          _mm_loadh_pd(_mm_castsi128_pd(low), reinterpret_cast<const double*>(row + at.start[2 * pair + 1])));
-      total = _mm_add_epi32(total, _mm_sad_epu8(_mm_and_si128(both, at.mask[pair]), _mm_setzero_si128()));
+    for (int k = 0; k < 2 * pairs; ++k) {
+      const __m128i low = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(a + at.start[k]));
+      const __m128i both = _mm_castpd_si128(_mm_loadh_pd(_mm_castsi128_pd(low), reinterpret_cast<const double*>(b + at.start[k])));
+      total = _mm_add_epi32(total, _mm_sad_epu8(_mm_and_si128(both, at.mask[k]), _mm_setzero_si128()));
     }
     return total;
-  }
-
-  static __m128i even(__m128i a, __m128i b) {
-    return _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(a), _mm_castsi128_ps(b), _MM_SHUFFLE(2, 0, 2, 0)));
   }
 
   const std::uint8_t* base_;
   std::size_t stride_, row_bytes_;
   std::uint32_t width_, plane_rows_;
-  __m128i masks_[byte_patch_width + 1][3];  // of two rows of eight bytes, by width and by how many rows count
+  __m128i masks_[byte_patch_width + 1];  // of eight bytes, twice, by width
   std::vector<Patch> patches_;
 };
 

@@ -10,6 +10,7 @@
 //   begin_bins, add_to_bins, begin_bin_scan, move_bin, bin_scores   the same by whole bins, for candidates side by side
 //                         (if has_bins)
 //   narrow(), scan_bins(scan)   all bins of all lanes at once, scores nearly, where narrow (if has_narrow_bins)
+//   add_to_counts, move_class   all rows of a value at once (if has_counts)
 #pragma once
 
 #include <algorithm>
@@ -135,6 +136,7 @@ class ClassCriterion {
   static constexpr bool has_bins = true;
   static constexpr bool has_codes = MORFOREST_CODES && Impurity::squares;
   static constexpr bool has_narrow_bins = Impurity::squares;
+  static constexpr bool has_counts = true;
 
   ClassCriterion(const std::uint32_t* class_of_row, std::size_t classes)
       : class_of_row_(class_of_row), local_of_class_(classes, 0), seen_(classes, 0) {}
@@ -190,8 +192,9 @@ class ClassCriterion {
     left_weight_ = 0;
   }
 
-  void move(std::size_t i) {
-    const std::uint32_t c = class_[i], w = weight_[i];
+  void move(std::size_t i) { move_class(class_[i], weight_[i]); }
+
+  void move_class(std::size_t c, std::uint32_t w) {
     left_sum_ += Impurity::increase(left_[c], w);
     left_[c] += w;
     right_[c] -= w;
@@ -204,6 +207,13 @@ class ClassCriterion {
   }
 
   std::uint64_t left_weight() const { return left_weight_; }
+
+  // The weights of each class at each value: counts[(value - low) * bin_width() + class].
+  template <class Value>
+  void add_to_counts(const Value* values, Value low, std::uint32_t* counts) const {
+    const std::size_t classes = total_.size();
+    for (std::size_t i = 0; i < rows_; ++i) counts[static_cast<std::size_t>(values[i] - low) * classes + class_[i]] += weight_[i];
+  }
 
   // The codes of the node's rows (see codes.hpp). False if they do not fit.
   bool make_codes() {
@@ -478,6 +488,7 @@ class SumCriterion {
   static constexpr bool has_bins = true;
   static constexpr bool has_codes = false;
   static constexpr bool has_narrow_bins = false;
+  static constexpr bool has_counts = false;
 
   SumCriterion(const std::int64_t* target_of_row, int bits) : target_of_row_(target_of_row), bits_(bits) {}
 
@@ -583,6 +594,7 @@ class AbsoluteError {
   static constexpr bool has_bins = false;
   static constexpr bool has_codes = false;
   static constexpr bool has_narrow_bins = false;
+  static constexpr bool has_counts = false;
 
   AbsoluteError(const std::int64_t* target_of_row, int bits) : target_of_row_(target_of_row), bits_(bits) {}
 

@@ -350,9 +350,9 @@ class Forest {
     with_cell_type(type, [&](auto cell) {
       using Cell = decltype(cell);
       const RowLayout layout(layout_.shape, bytes ? std::vector<std::uint32_t>{0} : layout_.views);
-      const std::size_t row_bytes = layout.cells() * sizeof(Cell) + (bytes ? byte_margin(layout) : 0);
+      const std::size_t row_bytes = layout.cells() * sizeof(Cell);
       const std::size_t block = rows_at_once(row_bytes);
-      const RowBuffer buffer(std::min(block, rows), row_bytes);
+      const RowBuffer buffer(std::min(block, rows), row_bytes, bytes ? byte_margin(layout) : 0);
       std::int32_t leaf[walks_at_once];
       const Cell* cells[walks_at_once];
       for (std::size_t first = 0; first < rows; first += block) {

@@ -264,9 +264,13 @@ class Grower {
     std::uint32_t* rows = &rows_[node.begin];
     const std::size_t size = node.end - node.begin;
     std::size_t left = 0, right = 0;
-    for (std::size_t i = 0; i < size; ++i) {
-      if (best_values_[i] <= found.split.below) rows[left++] = rows[i];
-      else scratch_[right++] = rows[i];
+    for (std::size_t i = 0; i < size; ++i) {  // no branch: which way a row goes cannot be foreseen
+      const std::uint32_t row = rows[i];
+      const bool goes_left = best_values_[i] <= found.split.below;
+      rows[left] = row;
+      scratch_[right] = row;
+      left += goes_left;
+      right += !goes_left;
     }
     std::copy(scratch_.begin(), scratch_.begin() + right, rows + left);
 

@@ -328,8 +328,12 @@ class SplitSearch {
     }
   }
 
+  // Every threshold of a candidate.
   void search_sorted(const Value* values, std::size_t candidate, Range<Value> range) {
     const std::size_t size = node_->size;
+    if constexpr (Criterion::has_counts && std::is_integral_v<Value>) {
+      if (!limited() && width(range) < 8 * size / criterion_->bin_width()) return search_counted(values, candidate, range);
+    }
     if (width(range) < (std::uint64_t{1} << 32)) {
       if constexpr (std::is_integral_v<Value>) {
         packed_.resize(size);
@@ -350,6 +354,27 @@ class SplitSearch {
     scan(
         values, candidate, [this](std::size_t i) { return static_cast<std::size_t>(keyed_[i].position); },
         [this](std::size_t i) { return keyed_[i].value != keyed_[i + 1].value; });
+  }
+
+  // The same without sorting, where rows are many and distinct values few.
+  void search_counted(const Value* values, std::size_t candidate, Range<Value> range) {
+    const std::size_t distinct = static_cast<std::size_t>(width(range)) + 1, classes = criterion_->bin_width();
+    counts_.assign(distinct * classes, 0);
+    criterion_->add_to_counts(values, range.min, counts_.data());
+    criterion_->begin_scan();
+    Split<Value> found = *best_;
+    std::size_t below = 0;
+    for (std::size_t v = 0; v < distinct; ++v) {
+      const std::uint32_t* const weights = &counts_[v * classes];
+      if (std::all_of(weights, weights + classes, [](std::uint32_t w) { return w == 0; })) continue;
+      const double score = v == 0 ? minus_infinity : criterion_->score();
+      if (score > found.score)
+        found = {score, candidate, static_cast<Value>(range.min + static_cast<Value>(below)), static_cast<Value>(range.min + static_cast<Value>(v))};
+      for (std::size_t c = 0; c < classes; ++c)
+        if (weights[c] != 0) criterion_->move_class(c, weights[c]);
+      below = v;
+    }
+    *best_ = found;
   }
 
   // Histograms of lanes candidates side by side: one pass over the bins serves all of them.
@@ -541,6 +566,7 @@ class SplitSearch {
   std::optional<Binner<Value>> best_binner_;  // of the best split, where that lies between bins
   std::uint32_t best_bin_ = 0;
   std::vector<std::uint64_t> bin_rows_;
+  std::vector<std::uint32_t> counts_;
 };
 
 }  // namespace morf

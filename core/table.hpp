@@ -97,10 +97,11 @@ class Quantiser {
 // nodes visit rows far apart and would otherwise miss in the page tables at each of them.
 class RowBuffer {
  public:
-  RowBuffer(std::size_t rows, std::size_t row_bytes)
+  // `margin` bytes behind the last row may be read.
+  RowBuffer(std::size_t rows, std::size_t row_bytes, std::size_t margin = 0)
       : stride_((row_bytes + 63) / 64 * 64), bytes_(nullptr, Release{rows * stride_ >= huge_buffer}) {
     if (rows != 0 && stride_ > std::numeric_limits<std::size_t>::max() / 2 / rows) throw std::bad_alloc();
-    const std::size_t bytes = std::max<std::size_t>(rows * stride_, 64);
+    const std::size_t bytes = std::max<std::size_t>(rows * stride_ + margin, 64);
     bytes_.reset(static_cast<std::byte*>(::operator new(bytes, bytes_.get_deleter().alignment())));
 #if defined(__linux__)
     if (bytes_.get_deleter().huge) madvise(bytes_.get(), bytes, MADV_HUGEPAGE);
@@ -158,7 +159,8 @@ void accumulate_along(Cell* view, std::int64_t features, std::int64_t length, st
       view[i] = static_cast<Cell>(static_cast<Wrapping>(static_cast<Wrapping>(view[i]) + static_cast<Wrapping>(view[i - stride])));
 }
 
-// Tables of bytes are read eight at a time, in up to three rows below a patch's first; what is not needed is masked.
+// Bytes are read eight at a time, in up to three rows below a patch's first, into the next sample or the margin behind the last;
+// what is not needed is masked.
 inline std::size_t byte_margin(const RowLayout& layout) { return 8 + 3 * static_cast<std::size_t>(layout.shape.back()); }
 
 // Writes the cells of one sample. Returns a hash of its values that does not depend on their input type.
@@ -217,7 +219,7 @@ class Table {
   Table(std::size_t rows, const Dictionary& dictionary, CellType type)
       : type_(type), rows_(rows),
         layout_(dictionary.shape(), type == CellType::bytes ? std::vector<std::uint32_t>{0} : dictionary.views()),
-        buffer_(rows, row_bytes()), hash_(rows) {
+        buffer_(rows, row_bytes(), type == CellType::bytes ? byte_margin(layout_) : 0), hash_(rows) {
     if (type == CellType::f64 && !dictionary.direct())
       throw std::invalid_argument("float64 tables have no prefix sums: the dictionary must be direct");
   }
@@ -253,8 +255,7 @@ class Table {
 
  private:
   std::size_t row_bytes() const {
-    const std::size_t cells = layout_.cells() * with_cell_type(type_, [](auto cell) { return sizeof(cell); });
-    return type_ == CellType::bytes ? cells + byte_margin(layout_) : cells;
+    return layout_.cells() * with_cell_type(type_, [](auto cell) { return sizeof(cell); });
   }
 
   CellType type_;
