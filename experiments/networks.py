@@ -119,6 +119,7 @@ class ConvNet(ClassifierMixin, BaseEstimator):
         blind_updates=500,
         round_updates=(25, 500),
         patience=10,
+        least_gain=1e-4,
         max_updates=20_000,
         threads=1,
         random_state=0,
@@ -131,6 +132,7 @@ class ConvNet(ClassifierMixin, BaseEstimator):
         self.blind_updates = blind_updates
         self.round_updates = round_updates
         self.patience = patience
+        self.least_gain = least_gain
         self.max_updates = max_updates
         self.threads = threads
         self.random_state = random_state
@@ -170,7 +172,7 @@ class ConvNet(ClassifierMixin, BaseEstimator):
         return torch.from_numpy(rows).reshape(len(X), *input_shape(self.shape_, self.dims))
 
     def _train_until_worse(self, inputs, targets, train, held_out) -> None:
-        """Rounds until `patience` of them bring no better held-out loss; keeps the best weights."""
+        """Rounds until `patience` of them bring no lower held-out loss; keeps the best weights."""
         batches = self._batches(inputs, targets, train)
         fewest, most = self.round_updates
         a_round = min(max(math.ceil(len(train) / self.batch_size), fewest), most)
@@ -182,7 +184,7 @@ class ConvNet(ClassifierMixin, BaseEstimator):
             )
             loss = self._loss(inputs[held_out], targets[held_out])
             self.losses_.append(loss)
-            if loss < best:
+            if loss < best - self.least_gain:
                 best, waited, weights = loss, 0, copy.deepcopy(self.network_.state_dict())
             else:
                 waited += 1

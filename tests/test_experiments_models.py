@@ -274,7 +274,7 @@ def test_the_best_weights_are_kept_and_patience_ends(networks):
     random = np.random.RandomState(0)
     X, y = random.normal(size=(200, 30)), np.arange(200) % 2
     model = networks.ConvNet(
-        ({"conv": 8, "window": 3}, {"dropout": 0.5}, {"linear": 50}), dims=1, patience=3
+        ({"conv": 8, "window": 3}, {"dropout": 0.5}, {"linear": 50}), dims=1, patience=3, least_gain=0.0
     ).fit(X, y)
     _, others = networks.hold_out(y, 0.1, seed=0)
     probabilities = model.predict_proba(X[others])[np.arange(len(others)), y[others]]
@@ -282,6 +282,13 @@ def test_the_best_weights_are_kept_and_patience_ends(networks):
     assert -np.log(probabilities).mean() == pytest.approx(model.losses_[best], rel=1e-4)
     assert len(model.losses_) == best + 1 + 3
     assert model.updates_ == 25 * len(model.losses_)
+
+
+def test_a_gain_that_is_too_small_does_not_count(networks):
+    X, y = easy((20,), 2, 100)
+    layers = ({"conv": 4, "window": 3}, {"linear": 5})
+    model = networks.ConvNet(layers, dims=1, patience=3, least_gain=100.0).fit(X, y)
+    assert len(model.losses_) == 1 + 3  # any first loss is a gain
 
 
 def test_updates_are_bounded(networks):
