@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 import published
 import style
+from simulations import VARIANTS
 from store import folder, read, write_whole
 
 OURS = "MORF"
 CONVOLUTIONAL = ("ConvNet",)
-VARIANTS = ("MORF (wrapping patches)",)
 PUBLISHED = ("A-line", "B", "C", "MNIST")
 LEAVES = ("A-line", "A", "B", "C")
 CONTESTS = ("A-line", "A", "B", "C", "D", "E", "MNIST")

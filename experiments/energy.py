@@ -56,7 +56,9 @@ def run(task):
 def figures(csvs, pngs):
     rows = read(csvs, STUDY)
     sizes = sorted({row["n"] for row in rows})
-    names = [name for name in (CUT, SVM, SCALED, MORF) if any(r["classifier"] == name for r in rows)]
+    names = [
+        name for name in (CUT, SVM, SCALED, MORF) if any(r["classifier"] == name for r in rows)
+    ]
     if not names:
         return
     lines = []

@@ -26,7 +26,9 @@ TEST_SAMPLES = 10_000
 QUICK_SIZES = (50, 200)
 QUICK_REPEATS = 2
 QUICK_TEST_SAMPLES = 2000
-WRAPPING = "MORF (wrapping patches)"
+WRAPPING, SHORT = "MORF (wrapping patches)", "MORF (short patches)"
+# MORF with other patches than the paper's.
+VARIANTS = {WRAPPING: {"boundary": "wrap"}, SHORT: {"min_size": 1, "max_size": (2, 10)}}
 # Not in the paper, and for series alone: the study `series` has it.
 ABSENT = ("MiniRocket",)
 
@@ -47,13 +49,14 @@ SIMULATIONS = {
     "A-line": Simulation("A: circle that never wraps", partial(make_circle, wrap=False), (100,)),
     "B": Simulation("B: bars", make_bars, (28, 28)),
     "C": Simulation("C: impulse", make_impulse, (100,)),
-    "D": Simulation("D: dynamical system", make_dynamics, (3, 100)),
+    "D": Simulation("D: dynamical system", make_dynamics, (3, 100), more=(SHORT,)),
     # The paper gives sizes for each class here: 50 to 2,000.
     "E": Simulation(
         "E: dynamical system among noise",
         partial(make_dynamics, noise_channels=True),
         (6, 100),
         sizes=(100, 200, 400, 800, 2000, 4000),
+        more=(SHORT,),
     ),
 }
 
@@ -88,6 +91,7 @@ def tasks(quick):
 COSTS = {
     "MORF": (0.1, 0.8, 0.3),
     WRAPPING: (0.1, 0.8, 0.3),
+    SHORT: (0.1, 0.8, 0.3),
     "SPORF": (0.1, 0.8, 0.4),
     "RF": (0.1, 0.5, 0.2),
     "RF (scikit-learn)": (1.2, 1.0, 0.7),
@@ -113,10 +117,10 @@ def run(task):
     simulation = SIMULATIONS[data]
     X, y = simulation.make(n, random_state=2 * repeat)
     X_test, y_test = simulation.make(tested, random_state=2 * repeat + 1)
-    name = "MORF" if classifier == WRAPPING else classifier
+    name = "MORF" if classifier in VARIANTS else classifier
     model = models.make(name, data, simulation.shape, 2, n, seed=repeat, threads=1)
-    if classifier == WRAPPING:
-        model.set_params(model__dictionary__boundary="wrap")
+    for parameter, value in VARIANTS.get(classifier, {}).items():
+        model.set_params(**{f"model__dictionary__{parameter}": value})
     return {"seed": repeat, **fit_and_test(model, X, y, X_test, y_test)}
 
 

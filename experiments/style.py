@@ -16,6 +16,12 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 CLASSIFIERS = {
     "MORF": {"color": "#d1495b", "linewidth": 2.8, "marker": "o", "zorder": 5},
     "MORF (wrapping patches)": {"color": "#f0a3ae", "linewidth": 2.2, "marker": "o", "zorder": 4},
+    "MORF (short patches)": {
+        "color": "#f0a3ae",
+        "linewidth": 2.2,
+        "marker": "d",
+        "zorder": 4,
+    },
     "SPORF": {"color": "#00798c", "linewidth": 1.8, "marker": "s", "zorder": 4},
     "RF": {"color": "#edae49", "linewidth": 1.8, "marker": "^", "zorder": 4},
     "RF (scikit-learn)": {"color": "#b07d1c", "linewidth": 1.2, "linestyle": ":", "marker": "^"},

@@ -215,6 +215,15 @@ def test_patches_wrap_where_the_name_says_so():
     assert errors[1] < errors[0] < 0.4
 
 
+def test_patches_are_short_where_the_name_says_so():
+    key = {"data": "D", "n": 1000, "repeat": 0, "test_samples": 1000}
+    errors = [
+        simulations.run(Task("simulations", {**key, "classifier": name}))["error"]
+        for name in ("MORF", simulations.SHORT)
+    ]
+    assert errors[1] < errors[0] < 0.2
+
+
 def test_training_images_are_nested_and_have_every_class():
     y = np.random.RandomState(0).randint(10, size=2000)
     for repeat in range(3):

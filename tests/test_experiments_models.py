@@ -274,7 +274,10 @@ def test_the_best_weights_are_kept_and_patience_ends(networks):
     random = np.random.RandomState(0)
     X, y = random.normal(size=(200, 30)), np.arange(200) % 2
     model = networks.ConvNet(
-        ({"conv": 8, "window": 3}, {"dropout": 0.5}, {"linear": 50}), dims=1, patience=3, least_gain=0.0
+        ({"conv": 8, "window": 3}, {"dropout": 0.5}, {"linear": 50}),
+        dims=1,
+        patience=3,
+        least_gain=0.0,
     ).fit(X, y)
     _, others = networks.hold_out(y, 0.1, seed=0)
     probabilities = model.predict_proba(X[others])[np.arange(len(others)), y[others]]
