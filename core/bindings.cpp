@@ -128,6 +128,21 @@ nb::object to_narrow_numpy(std::vector<T> values) {
   return as_given();
 }
 
+// Five numbers a source: its kind, its axes, cosine and sine.
+std::vector<Source> to_sources(const Vector<double>& numbers) {
+  constexpr std::size_t columns = 5;
+  if (numbers.size() == 0 || numbers.size() % columns != 0) throw std::invalid_argument("sources have five numbers each");
+  std::vector<Source> sources;
+  for (std::size_t i = 0; i < numbers.size(); i += columns) {
+    const double* n = numbers.data() + i;
+    for (std::size_t k = 0; k < 3; ++k)
+      if (!(n[k] >= 0.0 && n[k] < (k == 0 ? 5.0 : 32.0) && n[k] == std::floor(n[k]))) throw std::invalid_argument("no such source");
+    if (!(std::abs(n[3]) <= 1.0 && std::abs(n[4]) <= 1.0)) throw std::invalid_argument("no such source");
+    sources.push_back({static_cast<Source::Kind>(n[0]), static_cast<std::uint32_t>(n[1]), static_cast<std::uint32_t>(n[2]), n[3], n[4]});
+  }
+  return sources;
+}
+
 nb::dict to_dict(Trees trees) {
   nb::dict d;
   d["tree_size"] = to_numpy(std::move(trees.tree_size));
@@ -209,7 +224,13 @@ NB_MODULE(MORFOREST_MODULE, m) {
       "How often each row is drawn, for one tree after another; `order` is the canonical one.");
 
   nb::class_<Dictionary>(m, "Dictionary")
-      .def(nb::init<std::vector<std::int64_t>, bool>(), "shape"_a, "direct"_a)
+      .def(
+          "__init__",
+          [](Dictionary* self, std::vector<std::int64_t> shape, bool direct, const Vector<double>& sources) {
+            new (self) Dictionary(std::move(shape), direct, to_sources(sources));
+          },
+          "shape"_a, "direct"_a, "sources"_a)
+      .def("set_sources", &Dictionary::set_sources, "numbers"_a, "Say which sources the components added from now on look at.")
       .def("add_axis", &Dictionary::add_axis)
       .def(
           "add_finite",
@@ -232,14 +253,32 @@ NB_MODULE(MORFOREST_MODULE, m) {
       .def(
           "add_patch",
           [](Dictionary& self, const std::vector<std::int64_t>& min_size, const std::vector<std::int64_t>& max_size,
-             const std::vector<std::string>& boundary, const std::vector<bool>& contiguous) {
+             const std::vector<std::vector<std::uint64_t>>& sizes, const std::vector<std::string>& boundary,
+             const std::vector<bool>& contiguous) {
             std::vector<Boundary> boundaries;
             for (const std::string& name : boundary)
               boundaries.push_back(parse<Boundary>(
                   name, {{"zero", Boundary::zero}, {"inside", Boundary::inside}, {"wrap", Boundary::wrap}}));
-            self.add_patch(min_size, max_size, boundaries, contiguous);
+            self.add_patch({min_size, max_size, sizes}, boundaries, contiguous);
           },
-          "min_size"_a, "max_size"_a, "boundary"_a, "contiguous"_a)
+          "min_size"_a, "max_size"_a, "sizes"_a, "boundary"_a, "contiguous"_a)
+      .def(
+          "add_haar",
+          [](Dictionary& self, const std::vector<std::int64_t>& min_size, const std::vector<std::int64_t>& max_size,
+             const std::vector<std::vector<std::uint64_t>>& sizes, const std::vector<bool>& lobed, const std::vector<std::string>& lobes) {
+            std::vector<Lobes> kinds;
+            for (const std::string& name : lobes)
+              kinds.push_back(parse<Lobes>(name, {{"two", Lobes::two}, {"three", Lobes::three}, {"square", Lobes::square}}));
+            self.add_haar({min_size, max_size, sizes}, lobed, std::move(kinds));
+          },
+          "min_size"_a, "max_size"_a, "sizes"_a, "lobed"_a, "lobes"_a)
+      .def(
+          "add_pair",
+          [](Dictionary& self, const std::vector<std::int64_t>& min_size, const std::vector<std::int64_t>& max_size,
+             const std::vector<std::vector<std::uint64_t>>& sizes, const std::vector<std::int64_t>& reach) {
+            self.add_pair({min_size, max_size, sizes}, reach);
+          },
+          "min_size"_a, "max_size"_a, "sizes"_a, "reach"_a)
       .def(
           "set_cumulative",
           [](Dictionary& self, const Vector<std::uint64_t>& cumulative) { self.set_cumulative(to_vector(cumulative)); },
@@ -377,7 +416,8 @@ NB_MODULE(MORFOREST_MODULE, m) {
   nb::class_<Forest>(m, "Forest")
       .def(
           "__init__",
-          [](Forest* self, std::vector<std::int64_t> shape, const Vector<std::uint32_t>& views, const Vector<std::int64_t>& tree_begin, const Vector<std::int32_t>& next,
+          [](Forest* self, std::vector<std::int64_t> shape, const Vector<std::uint32_t>& views, const Vector<double>& sources,
+             const Vector<std::int64_t>& tree_begin, const Vector<std::int32_t>& next,
              const Vector<std::int64_t>& threshold, const Vector<double>& real_threshold,
              const Vector<std::uint32_t>& term_count, const Vector<std::uint32_t>& term_cell,
              const Vector<double>& term_weight, std::size_t class_count, const Vector<std::uint32_t>& distribution_size,
@@ -387,9 +427,9 @@ NB_MODULE(MORFOREST_MODULE, m) {
                                 to_vector(term_count), to_vector(term_cell), to_vector(term_weight), class_count,
                                 to_vector(distribution_size), to_vector(distribution_class),
                                 to_vector(distribution_weight), to_vector(leaf_value)};
-            new (self) Forest(RowLayout(std::move(shape), to_vector(views)), std::move(arrays));
+            new (self) Forest(RowLayout(std::move(shape), to_vector(views), to_sources(sources)), std::move(arrays));
           },
-          "shape"_a, "views"_a, "tree_begin"_a, "next"_a, "threshold"_a, "real_threshold"_a, "term_count"_a, "term_cell"_a,
+          "shape"_a, "views"_a, "sources"_a, "tree_begin"_a, "next"_a, "threshold"_a, "real_threshold"_a, "term_count"_a, "term_cell"_a,
           "term_weight"_a, "class_count"_a, "distribution_size"_a, "distribution_class"_a, "distribution_weight"_a,
           "leaf_value"_a)
       .def_prop_ro("takes_bytes", &Forest::takes_bytes, "Whether samples of bytes may be passed as cells of type bytes.")

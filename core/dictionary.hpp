@@ -2,9 +2,9 @@
 //
 // An atom is a short list of weighted *cells* of a row. A row of the table is a sequence of *views* of the sample, each
 // with one cell a feature: the raw values, or their prefix sums along some axes. In a view with prefix sums along an
-// axis, the sum over an interval is the difference of two cells, so a patch costs 2^k cells whatever its size. One more
-// cell, always zero, ends the row. A *direct* dictionary uses the raw view alone: its cells are features, which is what
-// float64 tables and `sample` need.
+// axis, the sum over an interval is the difference of two cells, so a patch costs 2^k cells whatever its size. Where atoms look
+// at derived channels too, each view has a *plane* of cells a source (see channels.hpp). One more cell, always zero, ends the
+// row. A *direct* dictionary has no prefix sums: its cells are features, which is what float64 tables and `sample` need.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +14,17 @@
 #include <stdexcept>
 #include <vector>
 
+#include "channels.hpp"
 #include "random.hpp"
 
 namespace morf {
 
 inline constexpr std::size_t max_rank = 32;  // a view is a mask of axes
 
-// A cell of weight +1 or -1.
+// A cell with a small weight.
 struct Corner {
   std::uint32_t cell;
-  bool negative;
+  std::int32_t weight;
 };
 
 struct AtomList {
@@ -41,8 +42,8 @@ struct AtomList {
     cell.push_back(c);
     weight.push_back(w);
   }
-  void add_signed(const Corner* corners, std::size_t count) {
-    for (std::size_t t = 0; t < count; ++t) add_term(corners[t].cell, corners[t].negative ? -1.0 : 1.0);
+  void add_corners(const Corner* corners, std::size_t count) {
+    for (std::size_t t = 0; t < count; ++t) add_term(corners[t].cell, corners[t].weight);
   }
   void close_atom() { begin.push_back(static_cast<std::uint32_t>(cell.size())); }
 };
@@ -57,16 +58,24 @@ struct PatchAxis {
   bool contiguous;
   std::int64_t stride;  // distance in cells between neighbours along this axis
   bool prefixed;        // the component's view holds prefix sums along this axis
+  std::vector<std::uint64_t> cumulative{};  // probabilities of the sizes; empty: all alike
+  bool lobed = false;                       // haar: rectangles may stand side by side along this axis
+  std::int64_t reach = 0;                   // pair: how far the second rectangle may lie
 };
+
+// How the rectangles of a Haar-like atom stand: two or three in a row, or four in a square.
+enum class Lobes : std::uint8_t { two, three, square };
 
 inline constexpr std::size_t max_box_axes = 4, max_box_corners = std::size_t{1} << max_box_axes;
 
 struct Component {
-  enum class Kind { axis, finite, sparse, patch } kind;
+  enum class Kind { axis, finite, sparse, patch, haar, pair } kind;
   std::uint32_t view_begin = 0;             // first cell of the view its atoms look at
+  std::vector<std::uint32_t> planes{0};     // first cells, within the view, of the sources its atoms look at
   std::vector<std::uint64_t> cumulative{};  // finite: of the atoms (empty: uniform); sparse: of the number of nonzeros
   AtomList atoms{};                         // finite
-  std::vector<PatchAxis> axes{};            // patch
+  std::vector<PatchAxis> axes{};            // patch, haar, pair
+  std::vector<Lobes> lobes{};               // haar
   std::size_t box_corners = 0;              // patch: at most so many, if an interval along each axis; else 0
 
   bool uniform() const { return kind == Kind::axis || (kind == Kind::finite && cumulative.empty()); }
@@ -74,7 +83,9 @@ struct Component {
 
 class Dictionary {
  public:
-  Dictionary(std::vector<std::int64_t> shape, bool direct) : shape_(std::move(shape)), direct_(direct) {
+  Dictionary(std::vector<std::int64_t> shape, bool direct, std::vector<Source> sources = {Source{}})
+      : shape_(std::move(shape)), direct_(direct), sources_(std::move(sources)) {
+    if (sources_.empty()) throw std::invalid_argument("a dictionary needs a source");
     features_ = 1;
     if (shape_.size() > max_rank) throw std::invalid_argument("more than 32 axes");
     for (const std::int64_t length : shape_) {
@@ -82,6 +93,16 @@ class Dictionary {
       if (length > (std::int64_t{1} << 29)) throw std::invalid_argument("more than 2^29 features");
       features_ *= length;
       if (features_ > (std::int64_t{1} << 29)) throw std::invalid_argument("more than 2^29 features");
+    }
+  }
+
+  // Of the components added from now on; at first that of the first source.
+  void set_sources(const std::vector<std::uint32_t>& sources) {
+    if (sources.empty()) throw std::invalid_argument("a component needs a source");
+    planes_.clear();
+    for (const std::uint32_t source : sources) {
+      if (source >= sources_.size()) throw std::invalid_argument("no such source");
+      planes_.push_back(static_cast<std::uint32_t>(source * features_));
     }
   }
 
@@ -103,30 +124,51 @@ class Dictionary {
     add(Component{.kind = Component::Kind::sparse, .cumulative = std::move(cumulative)}, 0);
   }
 
-  void add_patch(const std::vector<std::int64_t>& min_size, const std::vector<std::int64_t>& max_size,
-                 const std::vector<Boundary>& boundary, const std::vector<bool>& contiguous) {
-    const std::size_t rank = shape_.size();
-    if (min_size.size() != rank || max_size.size() != rank || boundary.size() != rank || contiguous.size() != rank)
-      throw std::invalid_argument("patch parameters need one entry an axis");
+  // What patch, haar and pair share, an entry an axis. `sizes`: probabilities of min .. max along each axis; empty: all alike.
+  struct Extent {
+    std::vector<std::int64_t> min_size, max_size;
+    std::vector<std::vector<std::uint64_t>> sizes{};
+  };
+
+  void add_patch(const Extent& extent, const std::vector<Boundary>& boundary, const std::vector<bool>& contiguous) {
     Component component{.kind = Component::Kind::patch};
-    component.axes.resize(rank);
-    std::int64_t stride = 1;
-    std::uint32_t prefixed_axes = 0;
+    const std::uint32_t prefixed_axes = add_axes(component, extent, boundary, contiguous);
     std::size_t corners = 1;
     bool box = true;
-    for (std::size_t axis = rank; axis-- > 0;) {
-      if (min_size[axis] < 1 || max_size[axis] < min_size[axis] || max_size[axis] > shape_[axis])
-        throw std::invalid_argument("patch sizes must satisfy 1 <= min <= max <= length");
-      // An axis along which patches are one wide needs no prefix sums.
-      const bool prefixed = !direct_ && contiguous[axis] && max_size[axis] > 1;
-      if (prefixed) prefixed_axes |= 1u << axis;
-      component.axes[axis] = {shape_[axis],     min_size[axis], max_size[axis], boundary[axis],
-                              contiguous[axis], stride,         prefixed};
-      stride *= shape_[axis];
-      if (prefixed && corners <= max_box_corners) corners *= 2;
-      box &= max_size[axis] == 1 || (prefixed && boundary[axis] != Boundary::wrap);
+    for (const PatchAxis& axis : component.axes) {
+      if (axis.prefixed && corners <= max_box_corners) corners *= 2;
+      box &= axis.cumulative.empty() && (axis.max_size == 1 || (axis.prefixed && axis.boundary != Boundary::wrap));
     }
     if (box && corners <= max_box_corners) component.box_corners = corners;
+    add(std::move(component), prefixed_axes);
+  }
+
+  // Rectangles side by side within the data, of the sizes of `extent` each, with weights 1, -1 or 1, -2, 1 along a lobed axis.
+  void add_haar(const Extent& extent, const std::vector<bool>& lobed, std::vector<Lobes> lobes) {
+    Component component{.kind = Component::Kind::haar, .lobes = std::move(lobes)};
+    const std::uint32_t prefixed_axes = add_axes(component, extent, all_axes(Boundary::inside), all_axes(true));
+    if (lobed.size() != shape_.size()) throw std::invalid_argument("lobed needs one entry an axis");
+    const auto count = static_cast<std::size_t>(std::count(lobed.begin(), lobed.end(), true));
+    for (std::size_t axis = 0; axis < lobed.size(); ++axis) component.axes[axis].lobed = lobed[axis];
+    if (component.lobes.empty() || count == 0) throw std::invalid_argument("a Haar-like atom needs lobes and an axis for them");
+    for (const Lobes kind : component.lobes) {
+      if (kind == Lobes::square && count < 2) throw std::invalid_argument("four rectangles need two axes");
+      for (const PatchAxis& axis : component.axes)
+        if (axis.lobed && axis.min_size * (kind == Lobes::three ? 3 : 2) > axis.length)
+          throw std::invalid_argument("rectangles side by side do not fit the axis");
+    }
+    add(std::move(component), prefixed_axes);
+  }
+
+  // Two equal rectangles within the data, the second up to `reach` away and with weight -1.
+  void add_pair(const Extent& extent, const std::vector<std::int64_t>& reach) {
+    Component component{.kind = Component::Kind::pair};
+    const std::uint32_t prefixed_axes = add_axes(component, extent, all_axes(Boundary::inside), all_axes(true));
+    if (reach.size() != shape_.size()) throw std::invalid_argument("reach needs one entry an axis");
+    for (std::size_t axis = 0; axis < reach.size(); ++axis) {
+      if (reach[axis] < 0 || reach[axis] >= shape_[axis]) throw std::invalid_argument("reach must be 0 to length - 1");
+      component.axes[axis].reach = reach[axis];
+    }
     add(std::move(component), prefixed_axes);
   }
 
@@ -149,24 +191,64 @@ class Dictionary {
   const std::vector<Component>& components() const { return components_; }
   const std::vector<std::uint64_t>& cumulative() const { return cumulative_; }
   const std::vector<std::uint32_t>& views() const { return views_; }  // bit mask of prefixed axes, a view each
-  std::size_t cells() const { return views_.size() * static_cast<std::size_t>(features_) + 1; }
+  const std::vector<Source>& sources() const { return sources_; }
+  std::size_t cells() const { return views_.size() * view_cells() + 1; }
   std::uint32_t zero_cell() const { return static_cast<std::uint32_t>(cells() - 1); }
 
  private:
+  std::size_t view_cells() const { return sources_.size() * static_cast<std::size_t>(features_); }
+
+  template <class T>
+  std::vector<T> all_axes(T value) const {
+    return std::vector<T>(shape_.size(), value);
+  }
+
+  // Returns the mask of the prefixed ones.
+  std::uint32_t add_axes(Component& component, const Extent& extent, const std::vector<Boundary>& boundary,
+                         const std::vector<bool>& contiguous) const {
+    const std::size_t rank = shape_.size();
+    if (extent.min_size.size() != rank || extent.max_size.size() != rank || boundary.size() != rank || contiguous.size() != rank ||
+        (!extent.sizes.empty() && extent.sizes.size() != rank))
+      throw std::invalid_argument("patch parameters need one entry an axis");
+    component.axes.resize(rank);
+    std::int64_t stride = 1;
+    std::uint32_t prefixed_axes = 0;
+    for (std::size_t axis = rank; axis-- > 0;) {
+      const std::int64_t low = extent.min_size[axis], high = extent.max_size[axis];
+      if (low < 1 || high < low || high > shape_[axis])
+        throw std::invalid_argument("patch sizes must satisfy 1 <= min <= max <= length");
+      // An axis along which patches are one wide needs no prefix sums.
+      const bool prefixed = !direct_ && contiguous[axis] && high > 1;
+      if (prefixed) prefixed_axes |= 1u << axis;
+      component.axes[axis] = {shape_[axis], low, high, boundary[axis], contiguous[axis], stride, prefixed};
+      if (!extent.sizes.empty() && !extent.sizes[axis].empty()) {
+        if (extent.sizes[axis].size() != static_cast<std::size_t>(high - low + 1) || extent.sizes[axis].back() != ~std::uint64_t{0})
+          throw std::invalid_argument("probabilities of sizes do not fit them");
+        component.axes[axis].cumulative = extent.sizes[axis];
+      }
+      stride *= shape_[axis];
+    }
+    return prefixed_axes;
+  }
+
   void add(Component component, std::uint32_t prefixed_axes) {
+    component.planes = planes_;
+    if (component.planes.size() > 1 && component.uniform()) throw std::invalid_argument("such a component looks at one source");
     auto view = std::find(views_.begin(), views_.end(), prefixed_axes);
     if (view == views_.end()) {
-      if ((views_.size() + 1) * static_cast<std::size_t>(features_) >= (std::size_t{1} << 31))
+      if ((views_.size() + 1) * view_cells() >= (std::size_t{1} << 31))
         throw std::invalid_argument("too many cells: fewer features or fewer kinds of patches");
       view = views_.insert(views_.end(), prefixed_axes);
     }
-    component.view_begin = static_cast<std::uint32_t>((view - views_.begin()) * features_);
+    component.view_begin = static_cast<std::uint32_t>(static_cast<std::size_t>(view - views_.begin()) * view_cells());
     components_.push_back(std::move(component));
   }
 
   std::vector<std::int64_t> shape_;
   bool direct_;
   std::int64_t features_;
+  std::vector<Source> sources_;
+  std::vector<std::uint32_t> planes_{0};
   std::vector<Component> components_;
   std::vector<std::uint64_t> cumulative_;
   std::vector<std::uint32_t> views_;
@@ -213,7 +295,7 @@ class Sampler {
       case Component::Kind::axis: {
         std::size_t index;
         if (!permutations_[c].draw(stream, index)) return;
-        out.add_term(component.view_begin + static_cast<std::uint32_t>(index), 1.0);
+        out.add_term(first_cell(component, stream) + static_cast<std::uint32_t>(index), 1.0);
         break;
       }
       case Component::Kind::finite: {
@@ -223,8 +305,9 @@ class Sampler {
         } else {
           index = first_at_least(component.cumulative, stream.next());
         }
+        const std::uint32_t first = first_cell(component, stream);
         for (std::uint32_t t = component.atoms.begin[index]; t < component.atoms.begin[index + 1]; ++t)
-          out.add_term(component.view_begin + component.atoms.cell[t], component.atoms.weight[t]);
+          out.add_term(first + component.atoms.cell[t], component.atoms.weight[t]);
         break;
       }
       case Component::Kind::sparse: draw_sparse(component, stream, out); break;
@@ -232,8 +315,15 @@ class Sampler {
         if (component.box_corners > 0) return draw_boxes(component, stream, 1, out);
         draw_patch(component, stream, out);
         break;
+      case Component::Kind::haar: draw_haar(component, stream, out); break;
+      case Component::Kind::pair: draw_pair(component, stream, out); break;
     }
     out.close_atom();
+  }
+
+  // Of the source that an atom looks at, drawn where there are several.
+  static std::uint32_t first_cell(const Component& component, Stream& stream) {
+    return component.view_begin + component.planes[stream.below(component.planes.size())];
   }
 
   // The start of a random permutation, drawn lazily and undone lazily: cost follows the draws and not the population.
@@ -282,31 +372,95 @@ class Sampler {
   }
 
   void draw_sparse(const Component& component, Stream& stream, AtomList& out) {
+    const std::uint32_t first = first_cell(component, stream);
     const std::uint64_t nonzeros = 1 + first_at_least(component.cumulative, stream.next());
     corners_.clear();
     draw_distinct(stream, dictionary_.features(), nonzeros, [&](std::uint32_t feature) {
-      corners_.push_back({component.view_begin + feature, stream.coin()});
+      corners_.push_back({first + feature, stream.coin() ? -1 : 1});
     });
     std::sort(corners_.begin(), corners_.end(), [](Corner a, Corner b) { return a.cell < b.cell; });
-    out.add_signed(corners_.data(), corners_.size());
+    out.add_corners(corners_.data(), corners_.size());
   }
 
-  // The product over the axes of their signed index sets. Along a prefixed axis the set [start, end) is +1 at end - 1 and
-  // -1 at start - 1, which falls away at start 0; along others it is +1 at each index, in ascending order.
-  void draw_patch(const Component& component, Stream& stream, AtomList& out) {
-    corners_.assign(1, {component.view_begin, false});
+  // The product over the axes of their weighted index sets, which set(axis) puts into along_axis_, is appended to corners_. Along
+  // a prefixed axis the set [start, end) is +1 at end - 1 and -1 at start - 1, which falls away at start 0; along others it is +1
+  // at each index, in ascending order.
+  template <class Set>
+  void add_product(const Component& component, std::uint32_t first, std::int32_t weight, Set set) {
+    const std::size_t begin = corners_.size();
+    corners_.push_back({first, weight});
     for (const PatchAxis& axis : component.axes) {
       along_axis_.clear();
-      draw_interval(axis, stream);
-      const std::size_t bases = corners_.size(), steps = along_axis_.size();
-      corners_.resize(bases * steps);
+      set(axis);
+      const std::size_t bases = corners_.size() - begin, steps = along_axis_.size();
+      corners_.resize(begin + bases * steps);
       for (std::size_t base = bases; base-- > 0;) {  // from the back, in place
-        const Corner from = corners_[base];
+        const Corner from = corners_[begin + base];
         for (std::size_t step = steps; step-- > 0;)
-          corners_[base * steps + step] = {from.cell + along_axis_[step].cell, from.negative != along_axis_[step].negative};
+          corners_[begin + base * steps + step] = {from.cell + along_axis_[step].cell, from.weight * along_axis_[step].weight};
       }
     }
-    out.add_signed(corners_.data(), corners_.size());
+  }
+
+  void draw_patch(const Component& component, Stream& stream, AtomList& out) {
+    corners_.clear();
+    add_product(component, first_cell(component, stream), 1, [&](const PatchAxis& axis) { draw_interval(axis, stream); });
+    out.add_corners(corners_.data(), corners_.size());
+  }
+
+  void draw_haar(const Component& component, Stream& stream, AtomList& out) {
+    const std::uint32_t first = first_cell(component, stream);
+    const Lobes kind = component.lobes[stream.below(component.lobes.size())];
+    // The lobed axes, counted: the one that is drawn, and for squares another.
+    std::size_t lobed = 0;
+    for (const PatchAxis& axis : component.axes) lobed += axis.lobed;
+    const std::size_t one = stream.below(lobed), other = kind == Lobes::square ? (one + 1 + stream.below(lobed - 1)) % lobed : one;
+    std::size_t number = 0;
+    corners_.clear();
+    add_product(component, first, 1, [&](const PatchAxis& axis) {
+      const bool chosen = axis.lobed && (number == one || number == other);
+      number += axis.lobed;
+      const std::int64_t count = !chosen ? 1 : kind == Lobes::three ? 3 : 2;
+      const std::int64_t size = std::min(draw_size(axis, stream), axis.length / count);
+      const auto start = static_cast<std::int64_t>(stream.below(axis.length - count * size + 1));
+      for (std::int64_t lobe = 0; lobe < count; ++lobe)
+        add_range(axis, start + lobe * size, start + (lobe + 1) * size, lobe % 2 == 0 ? 1 : count == 3 ? -2 : -1);
+    });
+    out.add_corners(corners_.data(), corners_.size());
+  }
+
+  void draw_pair(const Component& component, Stream& stream, AtomList& out) {
+    const std::uint32_t first = first_cell(component, stream);
+    const bool again = component.planes.size() > 1 && stream.coin();
+    const std::uint32_t second = again ? first_cell(component, stream) : first;
+    boxes_.clear();
+    bool apart = second != first;
+    for (const PatchAxis& axis : component.axes) {
+      const std::int64_t size = draw_size(axis, stream), places = axis.length - size + 1;
+      const auto start = static_cast<std::int64_t>(stream.below(places));
+      const std::int64_t step = static_cast<std::int64_t>(stream.below(2 * axis.reach + 1)) - axis.reach;
+      const std::int64_t moved = std::clamp<std::int64_t>(start + step, 0, places - 1);
+      boxes_.push_back({start, moved, size});
+      apart |= moved != start;
+    }
+    corners_.clear();
+    std::size_t number = 0;
+    add_product(component, first, 1, [&](const PatchAxis& axis) {
+      const Box& box = boxes_[number++];
+      add_range(axis, box.start, box.start + box.size, 1);
+    });
+    number = 0;
+    if (apart)  // else the one rectangle is a patch
+      add_product(component, second, -1, [&](const PatchAxis& axis) {
+        const Box& box = boxes_[number++];
+        add_range(axis, box.moved, box.moved + box.size, 1);
+      });
+    out.add_corners(corners_.data(), corners_.size());
+  }
+
+  static std::int64_t draw_size(const PatchAxis& axis, Stream& stream) {
+    if (!axis.cumulative.empty()) return axis.min_size + static_cast<std::int64_t>(first_at_least(axis.cumulative, stream.next()));
+    return axis.min_size + static_cast<std::int64_t>(stream.below(axis.max_size - axis.min_size + 1));
   }
 
   // The same for boxes of few corners, written in place: small nodes spend much of their time drawing.
@@ -325,7 +479,7 @@ class Sampler {
 
   // A box has two corners along each prefixed axis unless it starts at 0, the first of them negative.
   static std::size_t draw_box(const Component& component, Stream& stream, std::uint32_t* cell, double* weight) {
-    std::uint32_t first = component.view_begin, step[max_box_axes];
+    std::uint32_t first = first_cell(component, stream), step[max_box_axes];
     std::size_t axes = 0;
     for (const PatchAxis& axis : component.axes) {
       const std::int64_t size = axis.min_size + static_cast<std::int64_t>(stream.below(axis.max_size - axis.min_size + 1));
@@ -373,10 +527,10 @@ class Sampler {
   }
 
   void draw_interval(const PatchAxis& axis, Stream& stream) {
-    const std::int64_t size = axis.min_size + static_cast<std::int64_t>(stream.below(axis.max_size - axis.min_size + 1));
+    const std::int64_t size = draw_size(axis, stream);
     if (!axis.contiguous) {
       draw_distinct(stream, axis.length, size, [&](std::uint32_t index) {
-        along_axis_.push_back({static_cast<std::uint32_t>(index * axis.stride), false});
+        along_axis_.push_back({static_cast<std::uint32_t>(index * axis.stride), 1});
       });
       std::sort(along_axis_.begin(), along_axis_.end(), [](Corner a, Corner b) { return a.cell < b.cell; });
       return;
@@ -385,35 +539,45 @@ class Sampler {
     switch (axis.boundary) {
       case Boundary::zero:
         start = static_cast<std::int64_t>(stream.below(axis.length + size - 1)) - (size - 1);
-        add_range(axis, std::max<std::int64_t>(start, 0), std::min(start + size, axis.length));
+        add_range(axis, std::max<std::int64_t>(start, 0), std::min(start + size, axis.length), 1);
         break;
       case Boundary::inside:
         start = static_cast<std::int64_t>(stream.below(axis.length - size + 1));
-        add_range(axis, start, start + size);
+        add_range(axis, start, start + size, 1);
         break;
       case Boundary::wrap:
         start = static_cast<std::int64_t>(stream.below(axis.length));
-        if (start + size > axis.length) add_range(axis, 0, start + size - axis.length);
-        add_range(axis, start, std::min(start + size, axis.length));
+        if (start + size > axis.length) add_range(axis, 0, start + size - axis.length, 1);
+        add_range(axis, start, std::min(start + size, axis.length), 1);
         break;
     }
   }
 
-  void add_range(const PatchAxis& axis, std::int64_t start, std::int64_t end) {
+  // Rectangles side by side share a cell, where their weights add.
+  void add_range(const PatchAxis& axis, std::int64_t start, std::int64_t end, std::int32_t weight) {
+    const auto add = [&](std::int64_t index, std::int32_t w) {
+      const auto cell = static_cast<std::uint32_t>(index * axis.stride);
+      if (!along_axis_.empty() && along_axis_.back().cell == cell && (along_axis_.back().weight < 0) == (w < 0)) along_axis_.back().weight += w;
+      else along_axis_.push_back({cell, w});
+    };
     if (axis.prefixed) {
-      if (start > 0) along_axis_.push_back({static_cast<std::uint32_t>((start - 1) * axis.stride), true});
-      along_axis_.push_back({static_cast<std::uint32_t>((end - 1) * axis.stride), false});
+      if (start > 0) add(start - 1, -weight);
+      add(end - 1, weight);
     } else {
-      for (std::int64_t index = start; index < end; ++index)
-        along_axis_.push_back({static_cast<std::uint32_t>(index * axis.stride), false});
+      for (std::int64_t index = start; index < end; ++index) add(index, weight);
     }
   }
+
+  struct Box {  // along an axis, of a pair
+    std::int64_t start, moved, size;
+  };
 
   const Dictionary& dictionary_;
   std::vector<Permutation> permutations_;
   std::vector<std::uint64_t> taken_;
   std::uint64_t epoch_ = 0;
   std::vector<Corner> corners_, along_axis_;
+  std::vector<Box> boxes_;
 };
 
 }  // namespace morf

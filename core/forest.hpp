@@ -35,6 +35,7 @@ struct ForestArrays {
   std::vector<std::uint32_t> distribution_class;
   std::vector<std::uint32_t> distribution_weight;
   std::vector<double> leaf_value;
+  std::size_t values = 1;  // of a leaf, where there are no classes
 };
 
 // What follows from the shape of depth-first trees: `next` of each node, from whether it is split, and for each leaf,
@@ -179,6 +180,7 @@ class Forest {
     require(static_cast<std::size_t>(a.tree_begin.back()) == nodes, "tree offsets do not span the nodes");
     require((real_ ? a.real_threshold.size() : a.threshold.size()) == nodes && a.term_count.size() == nodes,
             "node arrays differ in length");
+    require(a.values > 0 && a.leaf_value.size() % a.values == 0, "leaf values");
     require(a.term_cell.size() == a.term_weight.size(), "term arrays differ in length");
     require(a.distribution_class.size() == a.distribution_weight.size(), "distribution arrays differ in length");
     std::uint64_t terms = 0, entries = 0;
@@ -192,7 +194,7 @@ class Forest {
           require(a.next[node] > node - begin && std::int64_t{a.next[node]} + 1 < end - begin, "child index");
         } else {
           const std::uint64_t payload = static_cast<std::uint64_t>(-1 - static_cast<std::int64_t>(a.next[node]));
-          require(payload < (a.class_count > 0 ? a.class_count + a.distribution_size.size() : a.leaf_value.size()),
+          require(payload < (a.class_count > 0 ? a.class_count + a.distribution_size.size() : a.leaf_value.size() / a.values),
                   "leaf payload");
         }
         if (real_) require(std::isfinite(a.real_threshold[node]), "threshold");
@@ -328,7 +330,8 @@ class Forest {
   void add_leaf(std::int32_t node, double* out) const {
     const std::size_t payload = static_cast<std::size_t>(-1 - static_cast<std::int64_t>(arrays_.next[node]));
     if (arrays_.class_count == 0) {
-      out[0] += arrays_.leaf_value[payload];
+      const double* values = &arrays_.leaf_value[payload * arrays_.values];
+      for (std::size_t k = 0; k < arrays_.values; ++k) out[k] += values[k];
     } else if (payload < arrays_.class_count) {
       out[payload] += 1.0;
     } else {
@@ -349,17 +352,18 @@ class Forest {
     if (real_ != (type == CellType::f64) || (bytes && !takes_bytes())) throw std::invalid_argument("cell type does not fit the forest");
     with_cell_type(type, [&](auto cell) {
       using Cell = decltype(cell);
-      const RowLayout layout(layout_.shape, bytes ? std::vector<std::uint32_t>{0} : layout_.views);
+      const RowLayout layout(layout_.shape, bytes ? std::vector<std::uint32_t>{0} : layout_.views, layout_.sources);
       const std::size_t row_bytes = layout.cells() * sizeof(Cell);
       const std::size_t block = rows_at_once(row_bytes);
       const RowBuffer buffer(std::min(block, rows), row_bytes, bytes ? byte_margin(layout) : 0);
+      RowFiller<Cell> fill(layout, quantiser);
       std::int32_t leaf[walks_at_once];
       const Cell* cells[walks_at_once];
       for (std::size_t first = 0; first < rows; first += block) {
         const std::size_t size = std::min(block, rows - first), trees_at_once = std::clamp<std::size_t>(block / size, 1, trees());
         for (std::size_t i = 0; i < size; ++i) {
           Cell* row = reinterpret_cast<Cell*>(buffer.row(i));
-          fill_row<false>(x + (first + i) * layout.features, layout, quantiser, row);
+          fill.template operator()<false>(x + (first + i) * layout.features, row);
           for (std::size_t t = 0; t < trees_at_once; ++t) cells[t * size + i] = row;
         }
         for (std::size_t tree = 0; tree < trees(); tree += trees_at_once) {

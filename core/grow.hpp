@@ -14,13 +14,14 @@
 #include "bytes.hpp"
 #include "criterion.hpp"
 #include "dictionary.hpp"
+#include "gradient.hpp"
 #include "project.hpp"
 #include "split.hpp"
 #include "table.hpp"
 
 namespace morf {
 
-enum class CriterionKind : std::uint8_t { gini, entropy, squared_error, poisson, absolute_error };
+enum class CriterionKind : std::uint8_t { gini, entropy, squared_error, poisson, absolute_error, gradient };
 
 struct GrowthRule {
   CriterionKind criterion = CriterionKind::gini;
@@ -39,6 +40,7 @@ struct Targets {
   std::size_t class_count = 0;
   const std::int64_t* values = nullptr;  // regression: fixed-point target of each row
   int bits = 0;
+  Gradients gradients{};  // boosting
 };
 
 // The samples a tree sees: counts of zero are left out. Weights equal counts unless classes or rows are weighted.
@@ -50,7 +52,7 @@ struct Bag {
 
 // The nodes of one tree after another, as parallel arrays. `next` of a split is its left child, counted within its tree, and
 // the right one follows; of a leaf it is -1 - payload. Payloads below the number of classes say that the leaf is pure;
-// class_count + i points to distribution i. In regression payload i points to leaf_value[i].
+// class_count + i points to distribution i. In regression payload i points to leaf_value[i], in boosting to the i-th vector there.
 struct Trees {
   std::vector<std::uint32_t> tree_size;
   std::vector<std::int32_t> next;
@@ -315,6 +317,10 @@ class Grower {
           out_->distribution_weight.push_back(weight);
         }
       }
+    } else if constexpr (std::is_same_v<Criterion, GradientCriterion>) {
+      payload = out_->leaf_value.size();
+      criterion_.append_leaf(out_->leaf_value);
+      payload /= out_->leaf_value.size() - payload;
     } else {
       payload = out_->leaf_value.size();
       out_->leaf_value.push_back(criterion_.leaf_value());
@@ -392,6 +398,7 @@ void grow_trees(Projection<Value>& projection, const Dictionary& dictionary, con
     case CriterionKind::squared_error: return grow(SumCriterion<SquaredError>(targets.values, targets.bits));
     case CriterionKind::poisson: return grow(SumCriterion<Poisson>(targets.values, targets.bits));
     case CriterionKind::absolute_error: return grow(AbsoluteError(targets.values, targets.bits));
+    case CriterionKind::gradient: return grow(GradientCriterion(targets.gradients));
   }
 }
 

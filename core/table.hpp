@@ -13,6 +13,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <type_traits>
 #include <vector>
@@ -121,25 +122,30 @@ class RowBuffer {
   std::unique_ptr<std::byte, Release> bytes_;
 };
 
-// What the cells of a row are: a view of the sample for each mask of axes along which it holds prefix sums.
+// What the cells of a row are: a view of the sample for each mask of axes along which it holds prefix sums, and in each view a
+// plane for each source.
 struct RowLayout {
   std::vector<std::int64_t> shape;
   std::vector<std::uint32_t> views;
+  std::vector<Source> sources;
   std::int64_t features = 1;
 
-  RowLayout(std::vector<std::int64_t> sample_shape, std::vector<std::uint32_t> view_masks)
-      : shape(std::move(sample_shape)), views(std::move(view_masks)) {
+  RowLayout(std::vector<std::int64_t> sample_shape, std::vector<std::uint32_t> view_masks, std::vector<Source> view_sources = {Source{}})
+      : shape(std::move(sample_shape)), views(std::move(view_masks)), sources(std::move(view_sources)) {
     if (shape.size() > max_rank) throw std::invalid_argument("more than 32 axes");
     for (const std::int64_t length : shape) {
       if (length < 1 || length > (std::int64_t{1} << 29)) throw std::invalid_argument("impossible sample shape");
       features *= length;
       if (features > (std::int64_t{1} << 29)) throw std::invalid_argument("more than 2^29 features");
     }
-    if (views.empty() || views.size() * static_cast<std::size_t>(features) >= (std::size_t{1} << 31))
+    if (views.empty() || sources.empty() || views.size() * view_cells() >= (std::size_t{1} << 31))
       throw std::invalid_argument("impossible number of views");
+    Deriver(shape, sources);  // checks them
   }
-  explicit RowLayout(const Dictionary& dictionary) : RowLayout(dictionary.shape(), dictionary.views()) {}
-  std::size_t cells() const { return views.size() * static_cast<std::size_t>(features) + 1; }
+  explicit RowLayout(const Dictionary& dictionary) : RowLayout(dictionary.shape(), dictionary.views(), dictionary.sources()) {}
+  std::size_t view_cells() const { return sources.size() * static_cast<std::size_t>(features); }
+  std::size_t cells() const { return views.size() * view_cells() + 1; }
+  bool plain() const { return sources.size() == 1 && sources[0].kind == Source::Kind::raw; }
 };
 
 // Replaces each cell of a view by the sum of the cells up to it along one axis.
@@ -162,6 +168,16 @@ void accumulate_along(Cell* view, std::int64_t features, std::int64_t length, st
 // Bytes are read eight at a time, in up to three rows below a patch's first, into the next sample or the margin behind the last;
 // what is not needed is masked.
 inline std::size_t byte_margin(const RowLayout& layout) { return 8 + 3 * static_cast<std::size_t>(layout.shape.back()); }
+
+// Replaces the values of a view by prefix sums.
+template <class Cell>
+void accumulate(Cell* view, const RowLayout& layout, std::uint32_t prefixed_axes) {
+  std::int64_t stride = 1;
+  for (std::size_t axis = layout.shape.size(); axis-- > 0;) {
+    if (prefixed_axes >> axis & 1u) accumulate_along(view, static_cast<std::int64_t>(layout.view_cells()), layout.shape[axis], stride);
+    stride *= layout.shape[axis];
+  }
+}
 
 // Writes the cells of one sample. Returns a hash of its values that does not depend on their input type.
 template <bool hashed = true, class In, class Cell>
@@ -200,25 +216,57 @@ std::uint64_t fill_row(const In* x, const RowLayout& layout, const Quantiser& qu
   if (j < p) h1 = step(h1, put(j++));
   if (j < p) h2 = step(h2, put(j++));
   for (std::size_t v = 1; v < layout.views.size(); ++v) std::memcpy(row + v * p, row, p * sizeof(Cell));
-  if constexpr (std::is_integral_v<Cell>) {
-    for (std::size_t v = 0; v < layout.views.size(); ++v) {
-      std::int64_t stride = 1;
-      for (std::size_t axis = layout.shape.size(); axis-- > 0;) {
-        if (layout.views[v] >> axis & 1u) accumulate_along(row + v * p, p, layout.shape[axis], stride);
-        stride *= layout.shape[axis];
-      }
-    }
-  }
+  if constexpr (std::is_integral_v<Cell>)
+    for (std::size_t v = 0; v < layout.views.size(); ++v) accumulate(row + v * p, layout, layout.views[v]);
   row[layout.cells() - 1] = 0;
   return mix(mix(mix(mix(h0) ^ h1) ^ h2) ^ h3);
 }
+
+// Writes the cells of one sample after another, whatever their sources. Holds scratch memory; one a thread.
+template <class Cell>
+class RowFiller {
+ public:
+  RowFiller(const RowLayout& layout, const Quantiser& quantiser)
+      : layout_(layout), quantiser_(quantiser), derive_(layout.shape, layout.sources) {
+    if (layout.plain()) return;
+    if constexpr (!std::is_integral_v<Cell>) throw std::invalid_argument("float64 tables have no derived channels");
+    unsummed_.emplace(layout.shape, std::vector<std::uint32_t>{0});
+  }
+
+  template <bool hashed = true, class In>
+  std::uint64_t operator()(const In* x, Cell* row) {
+    if (layout_.plain()) return fill_row<hashed>(x, layout_, quantiser_, row);
+    const auto p = static_cast<std::size_t>(layout_.features);
+    std::uint64_t hash = 0;
+    if constexpr (std::is_integral_v<Cell>) {
+      raw_.resize(p + 1);
+      hash = fill_row<hashed>(x, *unsummed_, quantiser_, raw_.data());
+      derive_(raw_.data(), [&](std::size_t source, const std::int64_t* values) {
+        Cell* const plane = row + source * p;
+        for (std::size_t j = 0; j < p; ++j) plane[j] = static_cast<Cell>(values[j]);
+      });
+      const std::size_t cells = layout_.view_cells();
+      for (std::size_t v = 1; v < layout_.views.size(); ++v) std::memcpy(row + v * cells, row, cells * sizeof(Cell));
+      for (std::size_t v = 0; v < layout_.views.size(); ++v) accumulate(row + v * cells, layout_, layout_.views[v]);
+      row[layout_.cells() - 1] = 0;
+    }
+    return hash;
+  }
+
+ private:
+  const RowLayout& layout_;
+  Quantiser quantiser_;
+  Deriver derive_;
+  std::vector<std::int64_t> raw_;
+  std::optional<RowLayout> unsummed_;  // the raw values alone
+};
 
 class Table {
  public:
   // Rows without values yet: `fill` must write each of them.
   Table(std::size_t rows, const Dictionary& dictionary, CellType type)
       : type_(type), rows_(rows),
-        layout_(dictionary.shape(), type == CellType::bytes ? std::vector<std::uint32_t>{0} : dictionary.views()),
+        layout_(dictionary.shape(), type == CellType::bytes ? std::vector<std::uint32_t>{0} : dictionary.views(), dictionary.sources()),
         buffer_(rows, row_bytes(), type == CellType::bytes ? byte_margin(layout_) : 0), hash_(rows) {
     if (type == CellType::f64 && !dictionary.direct())
       throw std::invalid_argument("float64 tables have no prefix sums: the dictionary must be direct");
@@ -235,14 +283,16 @@ class Table {
   void fill(const In* x, std::size_t first, std::size_t count, const Quantiser& quantiser) {
     with_cell_type(type_, [&](auto cell) {
       using Cell = decltype(cell);
+      RowFiller<Cell> fill(layout_, quantiser);
       for (std::size_t i = 0; i < count; ++i)
-        hash_[first + i] = fill_row(x + i * layout_.features, layout_, quantiser, reinterpret_cast<Cell*>(buffer_.row(first + i)));
+        hash_[first + i] = fill(x + i * layout_.features, reinterpret_cast<Cell*>(buffer_.row(first + i)));
     });
   }
 
   // Whether atoms over such rows may be applied to this table.
   bool suits(const RowLayout& layout) const {
-    return layout_.shape == layout.shape && (type_ == CellType::bytes || layout_.views == layout.views);
+    return layout_.shape == layout.shape && (type_ == CellType::bytes || layout_.views == layout.views) &&
+           layout_.sources == layout.sources;
   }
   bool suits(const Dictionary& dictionary) const { return suits(RowLayout(dictionary)); }
 

@@ -10,6 +10,7 @@ forests.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -174,11 +175,17 @@ class PatchAxis:
     max_size: int
     boundary: str = "zero"
     contiguous: bool = True
+    sizes: Sequence[float] = ()  # their odds; empty: all alike
+
+    def draw_size(self, stream: Stream) -> int:
+        if len(self.sizes):
+            return self.min_size + first_at_least(cumulative_fractions(self.sizes), stream.next())
+        return self.min_size + stream.below(self.max_size - self.min_size + 1)
 
     def draw(self, stream: Stream) -> list[int]:
         """The indices of one side of a patch."""
         length = self.length
-        size = self.min_size + stream.below(self.max_size - self.min_size + 1)
+        size = self.draw_size(stream)
         if not self.contiguous:
             return list(floyd(stream, length, size))
         if self.boundary == "zero":
@@ -191,15 +198,85 @@ class PatchAxis:
         return [index % length for index in range(start, start + size)]
 
 
-class PatchAtoms(Component):
+class Boxes(Component):
+    """What components of rectangles share: axes, and the channels that an atom may look at."""
+
+    def __init__(self, axes: Sequence[PatchAxis], channels: Sequence[int] = (0,), planes: int = 1):
+        self.axes = axes
+        self.channels = channels
+        self.planes = planes
+
+    def channel(self, stream: Stream) -> int:
+        return self.channels[stream.below(len(self.channels))]
+
+    def blank(self) -> np.ndarray:
+        return np.zeros([self.planes, *[axis.length for axis in self.axes]], dtype=np.int64)
+
+
+class PatchAtoms(Boxes):
     """Indicators of a product of index sets, one set an axis."""
 
-    def __init__(self, axes: Sequence[PatchAxis]):
-        self.axes = axes
+    def draw(self, stream: Stream) -> np.ndarray:
+        atom = self.blank()
+        channel = self.channel(stream)
+        atom[channel][np.ix_(*[axis.draw(stream) for axis in self.axes])] = 1
+        return atom.ravel()
+
+
+class HaarAtoms(Boxes):
+    """Equal rectangles side by side; `lobed` are the numbers of the axes along which they stand."""
+
+    WEIGHTS = {"two": (1, -1), "three": (1, -2, 1), "square": (1, -1)}
+
+    def __init__(self, axes, lobed: Sequence[int], lobes: Sequence[str], **channels):
+        super().__init__(axes, **channels)
+        self.lobed = lobed
+        self.lobes = lobes
 
     def draw(self, stream: Stream) -> np.ndarray:
-        atom = np.zeros([axis.length for axis in self.axes], dtype=np.int64)
-        atom[np.ix_(*[axis.draw(stream) for axis in self.axes])] = 1
+        channel = self.channel(stream)
+        kind = self.lobes[stream.below(len(self.lobes))]
+        one = stream.below(len(self.lobed))
+        chosen = {self.lobed[one]}
+        if kind == "square":
+            other = (one + 1 + stream.below(len(self.lobed) - 1)) % len(self.lobed)
+            chosen.add(self.lobed[other])
+        factors = []
+        for number, axis in enumerate(self.axes):
+            weights = self.WEIGHTS[kind] if number in chosen else (1,)
+            size = min(axis.draw_size(stream), axis.length // len(weights))
+            start = stream.below(axis.length - len(weights) * size + 1)
+            factor = np.zeros(axis.length, dtype=np.int64)
+            factor[start : start + len(weights) * size] = np.repeat(weights, size)
+            factors.append(factor)
+        atom = self.blank()
+        atom[channel] = functools.reduce(np.multiply.outer, factors)
+        return atom.ravel()
+
+
+class PairAtoms(Boxes):
+    """Two equal rectangles, the second `reach` away at most and with weight -1."""
+
+    def __init__(self, axes, reach: Sequence[int], **channels):
+        super().__init__(axes, **channels)
+        self.reach = reach
+
+    def draw(self, stream: Stream) -> np.ndarray:
+        first = second = self.channel(stream)
+        if len(self.channels) > 1 and stream.next() >> 63:
+            second = self.channel(stream)
+        here, there = [], []
+        for axis, reach in zip(self.axes, self.reach, strict=True):
+            size = axis.draw_size(stream)
+            last = axis.length - size
+            start = stream.below(last + 1)
+            moved = min(max(start + stream.below(2 * reach + 1) - reach, 0), last)
+            here.append(slice(start, start + size))
+            there.append(slice(moved, moved + size))
+        atom = self.blank()
+        atom[(first, *here)] = 1
+        if (first, here) != (second, there):
+            atom[(second, *there)] -= 1
         return atom.ravel()
 
 
@@ -249,6 +326,36 @@ def fixed_point(values: np.ndarray, bits: int) -> np.ndarray:
     if values.dtype.kind != "f" and bits == 0:
         return values.astype(np.int64)
     return np.rint(np.ldexp(values.astype(np.float64), bits)).astype(np.int64)
+
+
+def with_border(q: np.ndarray, axis: int) -> np.ndarray:
+    """Samples (n, ...) with the values at both ends of an axis once more."""
+    return np.pad(q, [(1, 1) if k == axis else (0, 0) for k in range(q.ndim)], mode="edge")
+
+
+def derive_channel(q: np.ndarray, kind: str, axis=0, other_axis=0, cosine=1.0, sine=0.0):
+    """A channel of integer samples (n, *shape); axes are those of a sample."""
+    if kind == "raw":
+        return q
+    if kind == "square":
+        return q * q
+    if kind == "difference":
+        wide = with_border(q, axis + 1)
+        return np.diff(wide, axis=axis + 1).take(range(1, q.shape[axis + 1] + 1), axis + 1)
+    down, right = (
+        np.diff(with_border(q, a + 1), axis=a + 1).astype(np.float64) for a in (axis, other_axis)
+    )
+    down, right = (
+        sum(d.take(range(k, k + q.shape[a + 1]), a + 1) for k in (0, 1))
+        for d, a in ((down, axis), (right, other_axis))
+    )
+    length = np.sqrt(down * down + right * right)
+    if kind == "magnitude":
+        return np.rint(length).astype(np.int64)
+    along = right * cosine + down * sine
+    c = np.divide(along, length, out=np.zeros(q.shape), where=along > 0)
+    fourth = (c * c) * (c * c)
+    return np.rint(length * (fourth * fourth * c)).astype(np.int64)
 
 
 def project(cells: np.ndarray, atom: np.ndarray) -> np.ndarray:

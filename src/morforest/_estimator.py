@@ -30,6 +30,7 @@ from morforest._numbers import (
     choose_target_format,
     whole_weights,
 )
+from morforest.channels import to_core
 from morforest.dictionary import Plan, default_dictionary, resolve, seed_from
 
 UNLIMITED = 2**64 - 1
@@ -120,8 +121,9 @@ class BaseMorf(BaseEstimator):
             if grown:
                 views, cell_format = task.table.dictionary.views, task.table.cell_format
                 class_count = task.targets["class_count"]
+                sources = to_core(plan.sources())
                 self._forest = assemble(
-                    grown, shape, views, cell_format, class_count, target_format, before
+                    grown, shape, sources, views, cell_format, class_count, target_format, before
                 )
                 self.data_shape_ = shape
                 self.dictionary_ = plan.dictionary

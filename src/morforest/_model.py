@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -18,6 +19,7 @@ from morforest._validation import MAX_CLASSES
 
 ROWS_PER_JOB = 256  # below this a call is not worth a thread
 PATH_ROWS = 256  # whose decision paths are followed at once
+SOURCE_NUMBERS = 5  # of the core, a source
 
 # The core's types. In memory each array is kept in the narrowest type that holds it; see _pack.py
 # for pickles.
@@ -46,6 +48,7 @@ class Forest:
     """
 
     shape: tuple[int, ...]
+    sources: np.ndarray  # the channels that views have a plane for, as the core takes them
     views: np.ndarray  # bit masks of the axes along which each view holds prefix sums
     cell_format: CellFormat
     class_count: int
@@ -82,6 +85,7 @@ class Forest:
         threshold = widen("threshold", self.threshold, np.float64 if real else np.int64)
         built = core.Forest(
             shape=list(self.shape),
+            sources=widen("sources", self.sources, np.float64),
             threshold=np.empty(0, np.int64) if real else threshold,
             real_threshold=threshold if real else np.empty(0),
             class_count=self.class_count,
@@ -222,8 +226,8 @@ class Forest:
         return gains
 
     def atoms(self, chunk: int = 1024) -> sp.csr_matrix:
-        """Return the atom of each node over the sample's features; empty for leaves."""
-        features = math.prod(self.shape)
+        """Return the atom of each node over the features of each channel; empty for leaves."""
+        features = self._plane_features()
         count = self.term_count.astype(np.int64)
         node_of_term = np.repeat(np.arange(len(count)), count)
         parts = []
@@ -254,25 +258,48 @@ class Forest:
 
         A prefix sum adds the features up to it, so a feature gets the weights at and after it.
         """
+        rows = len(weights)
         weights = weights.reshape(-1, *self.shape)
         for axis in range(len(self.shape)):
             if prefixed_axes >> axis & 1:
                 weights = np.flip(np.cumsum(np.flip(weights, axis + 1), axis=axis + 1), axis + 1)
-        return weights.reshape(len(weights), -1)
+        return weights.reshape(rows, -1)
+
+    def _n_sources(self) -> int:
+        return len(self.sources) // SOURCE_NUMBERS
+
+    def _plane_features(self) -> int:
+        """Return the number of cells of a view."""
+        return math.prod(self.shape) * self._n_sources()
 
     # -- importances
 
     def split_shares(self) -> np.ndarray:
         """Return the share of splits whose atom uses each feature: the paper's importance."""
         splits = int(self.is_split().sum())
-        total = self._spread(np.ones(len(self.next)), absolute=False)
+        if self._signed():
+            total = np.zeros(math.prod(self.shape))
+            for _, atoms in self._each_atoms():
+                total += (self._on_features(abs(atoms)) > 0).sum(axis=0)
+        else:
+            total = self._spread(np.ones(len(self.next)), absolute=False)
         return total.reshape(self.shape) / max(splits, 1)
 
     def impurity_decrease(self) -> np.ndarray:
         """Return each feature's part of the decrease in impurity, adding up to one.
 
-        A split's decrease goes to its atom's features in proportion to their absolute weights.
+        A split's decrease goes to its atom's features in proportion to their absolute weights,
+        whatever the channel.
         """
+        if self._signed():
+            gain = np.where(self.is_split(), self.gain.astype(np.float64), 0.0)
+            total = np.zeros(math.prod(self.shape))
+            for nodes, atoms in self._each_atoms():
+                sizes = self._on_features(abs(atoms))
+                mass = sizes.sum(axis=1)
+                total += np.divide(gain[nodes], mass, out=np.zeros(len(mass)), where=mass > 0) @ sizes
+            sum_of_all = total.sum()
+            return (total / sum_of_all if sum_of_all > 0 else total).reshape(self.shape)
         count = self.term_count.astype(np.int64)
         node_of_term = np.repeat(np.arange(len(count)), count)
         # An atom's mass is what it makes of a sample of ones: of prefix sums, volumes.
@@ -289,6 +316,26 @@ class Forest:
         total = self._spread(factor, absolute=True)
         sum_of_all = total.sum()
         return (total / sum_of_all if sum_of_all > 0 else total).reshape(self.shape)
+
+    def _signed(self) -> bool:
+        """Say whether some atom is no plain sum over one patch of raw values."""
+        if self._n_sources() > 1 or self.sources[0] != 0:
+            return True
+        prefixed = self.views[self.term_cell.astype(np.int64) // self._plane_features()] != 0
+        return bool((np.abs(self.term_weight[prefixed]) > 1).any()) or bool(
+            (self.term_count[self.is_split()] > 2 ** len(self.shape)).any()
+        )
+
+    def _each_atoms(self, chunk: int = 1024) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield dense atoms (nodes, cells of a view) of some nodes after others."""
+        atoms = self.atoms()
+        for first in range(0, atoms.shape[0], chunk):
+            nodes = slice(first, min(first + chunk, atoms.shape[0]))
+            yield nodes, atoms[nodes].toarray()
+
+    def _on_features(self, sizes: np.ndarray) -> np.ndarray:
+        """Add up what falls on the same feature in different channels."""
+        return sizes.reshape(len(sizes), self._n_sources(), -1).sum(axis=1)
 
     def _volumes(self) -> np.ndarray:
         """Return the value of each cell of a sample of ones."""
@@ -331,6 +378,7 @@ class Forest:
 def assemble(
     grown: list[dict[str, np.ndarray]],
     shape: tuple[int, ...],
+    sources: np.ndarray,
     views: np.ndarray,
     cell_format: CellFormat,
     class_count: int,
@@ -369,6 +417,7 @@ def assemble(
             arrays[name] = np.concatenate([earlier, values])
     return Forest(
         shape=shape,
+        sources=sources,
         views=views,
         cell_format=cell_format,
         class_count=class_count,

@@ -84,8 +84,8 @@ def choose_format(X: np.ndarray, bounds: Bounds) -> tuple[CellFormat, Cells]:
     """Choose the number format of a training table."""
     low, high = float(X.min()), float(X.max())
     largest = max(abs(low), abs(high))
-    if bounds.integral and largest * bounds.mass < 2.0**61 and _holds_integers(X):
-        found = CellFormat(0, False, True, largest * bounds.mass, bounds)
+    if bounds.integral and bounds.value(largest) < 2.0**61 and _holds_integers(X):
+        found = CellFormat(0, False, True, bounds.value(largest), bounds)
     else:
         found = _choose_float_format(X, largest, bounds)
     return found, _cells(found, low, high, 0)
@@ -100,7 +100,7 @@ def cells_for(X: np.ndarray, trained: CellFormat, takes_bytes: bool) -> Cells:
         return Cells("bytes", 0, 255.0)
     low, high = float(X.min()), float(X.max())
     extra_bits = 0
-    if trained.integers and not _holds_integers(X):
+    if trained.integers and not trained.bounds.derived and not _holds_integers(X):
         # By the training data alone: a prediction must not depend on the rest of the batch.
         extra_bits = max(0, min(EXTRA_BITS, 60 - math.frexp(max(trained.bound, 1.0))[1]))
     if takes_bytes and trained.integers and not extra_bits and low >= 0 and high <= 255:
@@ -109,14 +109,13 @@ def cells_for(X: np.ndarray, trained: CellFormat, takes_bytes: bool) -> Cells:
 
 
 def _cells(chosen: CellFormat, low: float, high: float, extra_bits: int) -> Cells:
-    mass = chosen.bounds.mass
-    limit = 2.0**61 / max(mass, 1.0)
+    limit = chosen.bounds.limit(61)
     if chosen.real:
         return Cells("float64", chosen.shift, limit)
     if extra_bits:
         return Cells("int64", chosen.shift + extra_bits, limit, extra_bits)
     # Half a unit more for rounding; a value too large for a float is too large for int32 as well.
-    bound = (max(abs(low), abs(high)) * math.ldexp(1.0, chosen.shift) + 0.5) * mass
+    bound = chosen.bounds.value(max(abs(low), abs(high)) * math.ldexp(1.0, chosen.shift) + 0.5)
     nonnegative = chosen.bounds.nonnegative and low >= 0
     if chosen.bound >= 2.0**30:  # thresholds need the wide type whatever the batch holds
         cell_type = "int64"
@@ -145,17 +144,31 @@ def _choose_float_format(X: np.ndarray, largest: float, bounds: Bounds) -> CellF
     # Sums stay finite in float64 cells: scale down where max|x| * mass would overflow.
     exponent = math.frexp(largest)[1] + math.frexp(bounds.mass)[1]
     real = CellFormat(-max(0, exponent - 1000), True, False, math.inf, bounds)
-    if not bounds.integral or largest == 0:
-        return real if not bounds.integral else CellFormat(0, False, True, 0.0, bounds)
+    if largest == 0 and bounds.integral:
+        return CellFormat(0, False, True, 0.0, bounds)
+    if not bounds.integral:
+        return _without_channels(real)
     spread = _smallest_spread(X)
     for bits in (30, 61):
+        while bounds.value(math.ldexp(largest, bits - exponent)) >= 2.0**bits:
+            exponent += 1  # derived channels may be larger than what they are derived from
         # Exponents promise too much by up to two bits, which are used where they are needed.
         for shift in range(bits - exponent, bits - exponent + 3):
             shift = min(shift, 1000)
             # largest * 2^shift * mass < 2^bits, with a unit a cell to spare for rounding
-            bound = (math.ldexp(largest, shift) + 0.5) * bounds.mass
+            bound = bounds.value(math.ldexp(largest, shift) + 0.5)
             if bound < 2.0**bits and math.ldexp(1.0, -shift) <= RESOLUTION * spread:
                 return CellFormat(shift, False, False, bound, bounds)
+    return _without_channels(real)
+
+
+def _without_channels(real: CellFormat) -> CellFormat:
+    if real.bounds.derived:
+        raise ValueError(
+            "Derived channels need exact integers, but X spans too many orders of magnitude for "
+            "them (or an atom has fractional weights): scale its columns alike, or use a "
+            "dictionary without channels."
+        )
     return real
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from morforest._kernel import core
 
 FORMAT = 1
+RAW_SOURCE = np.array([0.0, 0.0, 0.0, 1.0, 0.0])  # of forests saved before there were others
 LARGE = 255  # marks leaf weights of at least this, which stand apart
 CORNER_SIGNS = np.array([1, -1, -1, 1], dtype=np.int8)  # above left, above, left, last
 
@@ -64,6 +65,7 @@ def pack(forest: Any) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "shape": forest.shape,
+        "sources": forest.sources,
         "views": forest.views,
         "cell_format": forest.cell_format,
         "class_count": classes,
@@ -122,6 +124,7 @@ def _unpack(state: Mapping[str, Any]) -> dict[str, Any]:
     leaf_data = ("distribution_size", "distribution_class", "distribution_weight", "leaf_value")
     return {
         **{name: state[name] for name in (*kept, *leaf_data)},
+        "sources": state.get("sources", RAW_SOURCE),
         "next": following,
         "threshold": _at_splits("threshold", split, state["threshold"]),
         "weight": core.node_weights(begin, following, weight),
@@ -185,6 +188,8 @@ def _plane(shape: tuple[int, ...], views: np.ndarray) -> tuple[int, int] | None:
 def _pack_patches(forest: Any, split: np.ndarray) -> dict[str, Any] | None:
     """Write rectangles as their last cell and their size; None if not all atoms are such."""
     plane = _plane(forest.shape, forest.views)
+    if not np.array_equal(forest.sources, RAW_SOURCE):
+        return None
     count = forest.term_count[split].astype(np.int64)
     if plane is None or not len(count) or not np.isin(count, (1, 2, 4)).all():
         return None

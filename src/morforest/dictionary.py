@@ -20,8 +20,9 @@ from sklearn.base import BaseEstimator
 
 from morforest._checks import check_random_state, is_integer, is_number
 from morforest._kernel import core
+from morforest.channels import RAW, Source, sources_of, to_core
 
-__all__ = ["Atoms", "Axis", "Mixture", "Patch", "SparseOblique"]
+__all__ = ["Atoms", "Axis", "Haar", "Mixture", "Pair", "Patch", "SparseOblique"]
 
 MAX_AXES = 16
 
@@ -33,6 +34,21 @@ class Bounds:
     mass: float  # the largest sum of absolute weights
     nonnegative: bool
     integral: bool
+    derived: tuple[tuple[Source, float], ...] = ()  # derived channels, with the mass of their atoms
+
+    def value(self, largest: float) -> float:
+        """Return how large an atom's value may be where raw values are at most so large."""
+        values = [source.largest(largest) * mass for source, mass in self.derived]
+        return max(self.mass * largest, *values, 0.0)
+
+    def limit(self, bits: int) -> float:
+        """Return a size of raw values that keeps those of atoms below 2^bits."""
+        limits = [2.0**bits / max(self.mass, 1.0)]
+        for source, mass in self.derived:
+            room = 2.0**bits / max(mass, 1.0)
+            # Gradients are rounded as float64, which holds whole numbers up to 2^53.
+            limits.append(math.sqrt(room) if source.kind == "square" else min(room, 2.0**50) / 4)
+        return min(limits)
 
 
 @dataclass(frozen=True)
@@ -45,17 +61,31 @@ class Plan:
 
     def bounds(self) -> Bounds:
         """Bounds over all components."""
-        parts = [part._bounds(self.shape, self.channel_axis) for part in self._components()]
-        return Bounds(
-            mass=max(part.mass for part in parts),
-            nonnegative=all(part.nonnegative for part in parts),
-            integral=all(part.integral for part in parts),
-        )
+        mass, nonnegative, integral = 1.0, True, True
+        derived: dict[Source, float] = {}
+        for part in self._components():
+            bounds = part._bounds(self.shape, self.channel_axis)
+            nonnegative &= bounds.nonnegative
+            integral &= bounds.integral
+            for source in self._sources_of(part):
+                if source == RAW:
+                    mass = max(mass, bounds.mass)
+                else:
+                    derived[source] = max(derived.get(source, 0.0), bounds.mass)
+                    nonnegative &= source.kind != "difference"
+        return Bounds(mass, nonnegative, integral, tuple(derived.items()))
+
+    def sources(self) -> tuple[Source, ...]:
+        """Return the channels that atoms look at, each once."""
+        found = [source for part in self._components() for source in self._sources_of(part)]
+        return tuple(dict.fromkeys(found))
 
     def build(self, direct: bool) -> Any:
         """Make the core's dictionary; `direct` ones use no prefix sums."""
-        built = core.Dictionary(list(self.shape), direct)
+        sources = self.sources()
+        built = core.Dictionary(list(self.shape), direct, to_core(sources))
         for part in self._components():
+            built.set_sources([sources.index(source) for source in self._sources_of(part)])
             part._add_to(built, self.shape, self.channel_axis)
         probabilities = [probability for _, probability in self.dictionary._flatten()]
         if len(probabilities) > 1:
@@ -64,6 +94,9 @@ class Plan:
 
     def _components(self) -> list[_Dictionary]:
         return [part for part, _ in self.dictionary._flatten()]
+
+    def _sources_of(self, part: _Dictionary) -> tuple[Source, ...]:
+        return sources_of(getattr(part, "channels", None), self.shape, self.channel_axis)
 
 
 def cumulative_fractions(probabilities: np.ndarray) -> np.ndarray:
@@ -75,6 +108,12 @@ def cumulative_fractions(probabilities: np.ndarray) -> np.ndarray:
     fractions = [min(round(float(c) * 2.0**64), 2**64 - 1) for c in cumulated]
     fractions[-1] = 2**64 - 1
     return np.asarray(fractions, dtype=np.uint64)
+
+
+def log_uniform(low: int, high: int) -> np.ndarray:
+    """Return the probabilities of low..high whose logarithm is uniform: a size k is [k, k + 1)."""
+    sizes = np.arange(low, high + 1)
+    return np.rint(np.log1p(1.0 / sizes) * 2.0**40)  # libraries differ in the last bit
 
 
 class _Dictionary(BaseEstimator):
@@ -104,7 +143,8 @@ class _Dictionary(BaseEstimator):
         Returns
         -------
         atoms : scipy.sparse.csr_matrix of shape (n, product of shape)
-            One atom a row, over the features of a sample in C order.
+            One atom a row, over the features of a sample in C order; those of one channel after
+            the other where the dictionary has several.
 
         Examples
         --------
@@ -117,7 +157,7 @@ class _Dictionary(BaseEstimator):
         plan = resolve(self, shape, channel_axis)
         key = seed_from(random_state)
         begin, cell, weight = plan.build(direct=True).sample(key, int(n), False)
-        size = math.prod(plan.shape)
+        size = math.prod(plan.shape) * len(plan.sources())
         return sp.csr_matrix((weight, cell, begin.astype(np.int64)), shape=(int(n), size))
 
     def __eq__(self, other: object) -> bool:
@@ -168,6 +208,7 @@ def resolve(
             )
         channel_axis = int(channel_axis) % rank
     for part, _ in dictionary._flatten():
+        sources_of(getattr(part, "channels", None), lengths, channel_axis)
         part._check(lengths, channel_axis)
     return Plan(dictionary, lengths, channel_axis)
 
@@ -260,47 +301,13 @@ class SparseOblique(_Dictionary):
         built.add_sparse(self._cumulative(shape))
 
 
-class Patch(_Dictionary):
-    """Sums over random patches of neighbouring features: the dictionary of MORF.
+class _Boxes(_Dictionary):
+    """What dictionaries of rectangles share: sizes along each axis, and channels."""
 
-    Along each axis the size of a patch is drawn uniformly from `min_size` to `max_size`, then its
-    position. A patch of images is a rectangle, of series an interval, of volumes a box. The cost
-    of a patch does not depend on its size.
-
-    Parameters
-    ----------
-    min_size, max_size : int, float or tuple, default=1 and None
-        Smallest and largest size along each axis: an integer, or a float in (0, 1] for a fraction
-        of the axis (rounded down, at least 1). One value serves all axes, a tuple names one an
-        axis. ``max_size=None``, for all axes or as an entry of the tuple, is the square root of
-        the axis' length, rounded down, but at least `min_size`. A channel axis (see
-        :class:`MorfClassifier`) has size 1 unless a tuple says otherwise; tuples may leave it out.
-    boundary : {"zero", "inside", "wrap"} or tuple of these, default="zero"
-        "zero": patches may reach over the border, where the data counts as zero, so that each
-        feature is covered equally often (the paper's rule). "inside": patches lie within the data.
-        "wrap": patches continue at the other end, for circular axes.
-    contiguous : bool or tuple of bool, default=True
-        False for an axis without order, such as sensors: instead of neighbours, distinct random
-        elements of that axis are summed.
-
-    Examples
-    --------
-    >>> from morforest import Patch
-    >>> Patch(max_size=(1, 3), boundary="wrap").sample((2, 5), 1, random_state=1).toarray()
-    array([[0., 0., 0., 0., 0., 0., 1., 1., 0., 0.]])
-    """
-
-    def __init__(
-        self,
-        min_size: Any = 1,
-        max_size: Any = None,
-        boundary: Any = "zero",
-        contiguous: Any = True,
-    ):
-        self.min_size = min_size
-        self.max_size = max_size
-        self.boundary = boundary
-        self.contiguous = contiguous
+    min_size: Any
+    max_size: Any
+    scale: str = "uniform"
+    channels: Any = None
 
     def _axis_values(
         self, name: str, shape: tuple[int, ...], channel_axis: int | None, for_channels: Any
@@ -351,6 +358,71 @@ class Patch(_Dictionary):
                 )
         return smallest, largest
 
+    def _tables(self, shape: tuple[int, ...], channel_axis: int | None) -> list[list[int]]:
+        """Return the probabilities of the sizes of each axis; empty where all are alike."""
+        if self.scale not in ("uniform", "log"):
+            raise ValueError(f'scale must be "uniform" or "log", got {self.scale!r}.')
+        if self.scale == "uniform":
+            return []
+        smallest, largest = self._sizes(shape, channel_axis)
+        return [
+            [] if low == high else cumulative_fractions(log_uniform(low, high)).tolist()
+            for low, high in zip(smallest, largest, strict=True)
+        ]
+
+
+class Patch(_Boxes):
+    """Sums over random patches of neighbouring features: the dictionary of MORF.
+
+    Along each axis the size of a patch is drawn uniformly from `min_size` to `max_size`, then its
+    position. A patch of images is a rectangle, of series an interval, of volumes a box. The cost
+    of a patch does not depend on its size.
+
+    Parameters
+    ----------
+    min_size, max_size : int, float or tuple, default=1 and None
+        Smallest and largest size along each axis: an integer, or a float in (0, 1] for a fraction
+        of the axis (rounded down, at least 1). One value serves all axes, a tuple names one an
+        axis. ``max_size=None``, for all axes or as an entry of the tuple, is the square root of
+        the axis' length, rounded down, but at least `min_size`. A channel axis (see
+        :class:`MorfClassifier`) has size 1 unless a tuple says otherwise; tuples may leave it out.
+    boundary : {"zero", "inside", "wrap"} or tuple of these, default="zero"
+        "zero": patches may reach over the border, where the data counts as zero, so that each
+        feature is covered equally often (the paper's rule). "inside": patches lie within the data.
+        "wrap": patches continue at the other end, for circular axes.
+    contiguous : bool or tuple of bool, default=True
+        False for an axis without order, such as sensors: instead of neighbours, distinct random
+        elements of that axis are summed.
+    scale : {"uniform", "log"}, default="uniform"
+        How sizes are drawn: all alike, or as the logarithm is, so that each doubling of the size
+        is as likely as any other.
+    channels : channel, list of channels or None, default=None
+        What patches look at, such as ``Gradient()``; see :mod:`morforest.channels`. Each patch
+        takes one of the channels. None: the raw values.
+
+    Examples
+    --------
+    >>> from morforest import Patch
+    >>> Patch(max_size=(1, 3), boundary="wrap").sample((2, 5), 1, random_state=1).toarray()
+    array([[0., 0., 0., 0., 0., 0., 1., 1., 0., 0.]])
+    """
+
+    def __init__(
+        self,
+        min_size: Any = 1,
+        max_size: Any = None,
+        boundary: Any = "zero",
+        contiguous: Any = True,
+        scale: str = "uniform",
+        channels: Any = None,
+    ):
+        self.min_size = min_size
+        self.max_size = max_size
+        self.boundary = boundary
+        self.contiguous = contiguous
+        self.scale = scale
+        self.channels = channels
+
     def _flags(self, shape: tuple[int, ...], channel_axis: int | None) -> list[bool]:
         flags = self._axis_values("contiguous", shape, channel_axis, True)
         for flag in flags:
@@ -374,6 +446,7 @@ class Patch(_Dictionary):
         self._sizes(shape, channel_axis)
         self._flags(shape, channel_axis)
         self._boundaries(shape, channel_axis)
+        self._tables(shape, channel_axis)
 
     def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
         _, largest = self._sizes(shape, channel_axis)
@@ -384,9 +457,184 @@ class Patch(_Dictionary):
         built.add_patch(
             smallest,
             largest,
+            self._tables(shape, channel_axis),
             self._boundaries(shape, channel_axis),
             self._flags(shape, channel_axis),
         )
+
+
+class Haar(_Boxes):
+    """Equal rectangles side by side with weights of opposite sign: edges, lines and corners.
+
+    Two in a row weigh 1 and -1, three 1, -2 and 1, and four in a square 1, -1, -1 and 1. All lie
+    within the data. Along series, they are steps and bumps.
+
+    Parameters
+    ----------
+    min_size, max_size : int, float or tuple, default=1 and None
+        Smallest and largest size of one rectangle, as in :class:`Patch`. Larger ones than fit
+        side by side are cut to size.
+    lobes : str or list of str, default=("two", "three")
+        Any of "two", "three" and "square", drawn equally often.
+    axes : int, tuple of int or None, default=None
+        Axes along which rectangles may stand side by side. None: all but the channel axis.
+    scale : {"uniform", "log"}, default="uniform"
+        How sizes are drawn, as in :class:`Patch`.
+    channels : channel, list of channels or None, default=None
+        What atoms look at, as in :class:`Patch`.
+
+    Examples
+    --------
+    >>> from morforest import Haar
+    >>> Haar(min_size=2, max_size=2, lobes="two").sample(4, 1).toarray()
+    array([[ 1.,  1., -1., -1.]])
+    """
+
+    def __init__(
+        self,
+        min_size: Any = 1,
+        max_size: Any = None,
+        lobes: Any = ("two", "three"),
+        axes: Any = None,
+        scale: str = "uniform",
+        channels: Any = None,
+    ):
+        self.min_size = min_size
+        self.max_size = max_size
+        self.lobes = lobes
+        self.axes = axes
+        self.scale = scale
+        self.channels = channels
+
+    def _kinds(self) -> list[str]:
+        kinds = [self.lobes] if isinstance(self.lobes, str) else list(self.lobes)
+        if not kinds or not all(kind in ("two", "three", "square") for kind in kinds):
+            raise ValueError(
+                f'lobes must be "two", "three", "square" or a list of these, got {self.lobes!r}.'
+            )
+        return kinds
+
+    def _lobed(self, shape: tuple[int, ...], channel_axis: int | None) -> list[bool]:
+        rank = len(shape)
+        if self.axes is None:
+            return [axis != channel_axis for axis in range(rank)]
+        axes = [self.axes] if is_integer(self.axes) else list(self.axes)
+        if not axes or not all(is_integer(axis) and -rank <= axis < rank for axis in axes):
+            raise ValueError(
+                f"axes must be axes of samples of shape {shape}, integers from {-rank} to "
+                f"{rank - 1}, got {self.axes!r}."
+            )
+        chosen = {int(axis) % rank for axis in axes}
+        return [axis in chosen for axis in range(rank)]
+
+    def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
+        smallest, _ = self._sizes(shape, channel_axis)
+        self._tables(shape, channel_axis)
+        kinds, lobed = self._kinds(), self._lobed(shape, channel_axis)
+        if "square" in kinds and sum(lobed) < 2:
+            raise ValueError(
+                f'lobes={self.lobes!r} has "square", which needs two axes; samples of shape '
+                f"{shape} have {sum(lobed)} here."
+            )
+        most = 3 if "three" in kinds else 2
+        for axis, (low, length) in enumerate(zip(smallest, shape, strict=True)):
+            if lobed[axis] and most * low > length:
+                raise ValueError(
+                    f"{most} rectangles of min_size={low} do not fit side by side along axis "
+                    f"{axis} of length {length}: choose a smaller min_size, other lobes, or axes "
+                    "without it."
+                )
+
+    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
+        _, largest = self._sizes(shape, channel_axis)
+        lobed = self._lobed(shape, channel_axis)
+        mass = 0.0
+        for kind in self._kinds():
+            lobes = 3 if kind == "three" else 2
+            weight = 4 if kind != "two" else 2
+            area = math.prod(largest)
+            cut = [
+                min(size, length // lobes) / size
+                for size, length, on in zip(largest, shape, lobed, strict=True)
+                if on
+            ]
+            mass = max(mass, weight * area * max(cut))
+        return Bounds(mass=float(mass), nonnegative=False, integral=True)
+
+    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
+        smallest, largest = self._sizes(shape, channel_axis)
+        tables = self._tables(shape, channel_axis)
+        built.add_haar(
+            smallest, largest, tables, self._lobed(shape, channel_axis), self._kinds()
+        )
+
+
+class Pair(_Boxes):
+    """The difference of two equal rectangles, at a distance and across channels.
+
+    Parameters
+    ----------
+    min_size, max_size : int, float or tuple, default=1 and None
+        Smallest and largest size along each axis, as in :class:`Patch`.
+    reach : int, float or tuple, default=0.35
+        How far the second rectangle may lie from the first along each axis, in both directions: an
+        integer, or a fraction of the axis. Both lie within the data. 0 on a channel axis unless a
+        tuple says otherwise.
+    scale : {"uniform", "log"}, default="uniform"
+        How sizes are drawn, as in :class:`Patch`.
+    channels : channel, list of channels or None, default=None
+        What the rectangles look at, as in :class:`Patch`. With several, half of the pairs draw a
+        channel for each rectangle.
+
+    Examples
+    --------
+    >>> from morforest import Pair
+    >>> Pair(min_size=1, max_size=1, reach=2).sample(3, 1, random_state=0).toarray().sum()
+    0.0
+    """
+
+    def __init__(
+        self,
+        min_size: Any = 1,
+        max_size: Any = None,
+        reach: Any = 0.35,
+        scale: str = "uniform",
+        channels: Any = None,
+    ):
+        self.min_size = min_size
+        self.max_size = max_size
+        self.reach = reach
+        self.scale = scale
+        self.channels = channels
+
+    def _reaches(self, shape: tuple[int, ...], channel_axis: int | None) -> list[int]:
+        found = []
+        values = self._axis_values("reach", shape, channel_axis, 0)
+        for axis, (value, length) in enumerate(zip(values, shape, strict=True)):
+            if is_integer(value) and 0 <= value < length:
+                found.append(int(value))
+            elif is_number(value) and not is_integer(value) and 0 <= value <= 1:
+                found.append(min(int(value * length), length - 1))
+            else:
+                raise ValueError(
+                    f"reach must be made of integers from 0 to {length - 1} or fractions of the "
+                    f"axis in [0, 1], got {value!r} for axis {axis} of length {length}."
+                )
+        return found
+
+    def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
+        self._sizes(shape, channel_axis)
+        self._tables(shape, channel_axis)
+        self._reaches(shape, channel_axis)
+
+    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
+        _, largest = self._sizes(shape, channel_axis)
+        return Bounds(mass=2.0 * math.prod(largest), nonnegative=False, integral=True)
+
+    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
+        smallest, largest = self._sizes(shape, channel_axis)
+        tables = self._tables(shape, channel_axis)
+        built.add_pair(smallest, largest, tables, self._reaches(shape, channel_axis))
 
 
 class Atoms(_Dictionary):
