@@ -208,7 +208,7 @@ Grown grow_trees(Projection<Value>& projection, const Work& work, const Table& t
       const std::clock_t cpu = std::clock();
       TimedProjection<Value> timed(projection);
       const Trees made = grow_tree(timed, work.dictionary, targets, {count.data(), count.data(), count.size()}, rule,
-                                         derive(key, Purpose::root), [](std::size_t) {});
+                                   derive(key, Purpose::root), [](std::size_t) {});
       const std::vector<Call> calls = timed.end_tree();
       grown.cpu += static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC;
       grown.wall += seconds_between(start, Clock::now());

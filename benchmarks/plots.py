@@ -104,7 +104,7 @@ def targets(lines, path):
 
 def log_x(axes, ticks):
     axes.set_xscale("log")
-    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    axes.set_xticks(ticks, [f"{tick:,}" if tick < 10_000 else f"{tick // 1000}k" for tick in ticks])
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.minorticks_off()
 

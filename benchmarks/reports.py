@@ -182,6 +182,9 @@ REPORTS = {
         "The square root of the number of features are candidates at a node.",
         fits,
     ),
+    "threads": Report(
+        "One thread and two", "Wall clock beside CPU time; the two take turns.", fits
+    ),
     "small": Report("Few images, many trees", "Patches for MORF and treeple.", fits),
     "floats": Report(
         "Patches over floats", "float32 input for all; patches for MORF and treeple.", fits

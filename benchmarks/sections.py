@@ -136,40 +136,44 @@ class Bench:
             self.clients.drop(client)
             return None
 
-    def fits(self, sheet, work, models, threads=1, hold=()):
-        """Time the growth of each model, in turns, and score it."""
-        repeats = {m: self.plan.repeats_of(m, work.rows) for m in self.present(models)}
+    def fits(self, sheet, work, models, threads=(1,), hold=()):
+        """Time the growth of each model by so many threads, in turns, and score it."""
+        repeats = {
+            (model, count): self.plan.repeats_of(model, work.rows)
+            for model in self.present(models)
+            for count in threads
+        }
         done = dict.fromkeys(repeats, 0)
-        for repeat, model in schedule(repeats):
-            seed = done[model]
-            done[model] += 1
-            client = self.clients.get(library_of(model), threads)
+        for repeat, (model, count) in schedule(repeats):
+            seed = done[model, count]
+            done[model, count] += 1
+            client = self.clients.get(library_of(model), count)
             fitted = self.ask(
                 client,
                 "fit",
                 model=model,
-                threads=threads,
+                threads=count,
                 seed=seed,
                 hold=seed == 0 and model in hold,
                 **work.request(),
             )
             if fitted is None:
                 continue
-            add(sheet, client, model, work, threads, repeat, **fitted)
+            add(sheet, client, model, work, count, repeat, **fitted)
             self.say(
                 f"{sheet.name} {work.data} rows={work.rows} {work.columns()['patches']} "
-                f"threads={threads} {model} {seed + 1}/{repeats[model]}: "
+                f"threads={count} {model} {seed + 1}/{repeats[model, count]}: "
                 f"{fitted['cpu']:.2f} CPU-seconds, score {fitted['score']:.4f}"
             )
 
 
 def schedule(repeats):
-    """Pairs (repeat, model), repeat by repeat; models with fewer repeats are spread over them."""
+    """Pairs (repeat, what), repeat by repeat; what has fewer repeats is spread over them."""
     rounds = max(repeats.values(), default=0)
     for repeat in range(rounds):
-        for place, (model, count) in enumerate(repeats.items()):
+        for place, (what, count) in enumerate(repeats.items()):
             if (repeat - place) % rounds < count or count == rounds:
-                yield repeat, model
+                yield repeat, what
 
 
 def add(sheet, client, model, work, threads, repeat, batch="", cpu="", wall="", score="", bytes=""):
@@ -208,7 +212,14 @@ def fit(bench, sheet):
         models = (MORF, RF, SKLEARN_RF) if largest else image_forests(plan, rows)
         if rows in plan.boosting_rows and not largest:
             models += (XGBOOST, LIGHTGBM)
-        bench.fits(sheet, bench.images(rows), models, threads=2)
+        bench.fits(sheet, bench.images(rows), models, threads=(2,))
+    bench.clients.close(threads=2)
+
+
+def threads(bench, sheet):
+    """Growing on all images by one thread and by two, in turns: a slow minute falls on both."""
+    work = bench.images(max(bench.plan.two_thread_rows))
+    bench.fits(sheet, work, (MORF, RF), threads=(1, 2))
     bench.clients.close(threads=2)
 
 
@@ -370,6 +381,7 @@ def count_instructions(bench, sheet):
 
 SECTIONS = {
     "fit": fit,
+    "threads": threads,
     "predict": predict,
     "size": size,
     "area": area,

@@ -217,7 +217,7 @@ def _outcome(target, folder):
 
 
 def _threads(folder):
-    rows = [row for row in _rows(folder, "fit") if row["model"] == MORF]
+    rows = [row for row in _rows(folder, "threads") if row["model"] == MORF]
     one, two = (
         reports.grouped((r for r in rows if r["threads"] == threads), "rows") for threads in (1, 2)
     )

@@ -298,8 +298,8 @@ def contents(forest):
 
 
 def damaged(forest, **changes):
-    """Make a forest with some fields replaced."""
-    return type(forest)(**{**contents(forest), **changes})
+    """Make a forest with some fields replaced, checked as after loading."""
+    return type(forest)(**{**contents(forest), **changes}).check()
 
 
 def load(forest, **changes):
@@ -547,6 +547,7 @@ def test_random_damage_never_crashes():
                 loaded = object.__new__(type(forest))
                 try:
                     loaded.__setstate__(state) if pickled else loaded.__init__(**state)
+                    loaded.check()
                 except ValueError:
                     refused += 1
                     continue

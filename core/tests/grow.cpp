@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <stdexcept>
+#include <tuple>
 
 #include "check.hpp"
 #include "data.hpp"
@@ -576,33 +577,23 @@ TEST(several_trees_at_once) {
     rule.criterion = criterion;
     rule.max_depth = 3;  // leaves of several classes
     Trees all;
-    grow_trees<std::int32_t>(projection, data.dictionary, data.all_targets(), {{data.bag(), 1}, {data.bag(), 2}, {data.bag(), 3}}, rule,
-               [](std::size_t) {}, all);
-    Trees joined;
-    for (std::uint64_t key = 1; key <= 3; ++key) {
-      const Trees one = data.grow(rule, key);
-      const bool classes = criterion == CriterionKind::gini;
-      const auto first = static_cast<std::int32_t>(classes ? data.class_count : 0);
-      const auto payloads = static_cast<std::int32_t>(classes ? joined.distribution_size.size() : joined.leaf_value.size());
-      for (const std::int32_t next : one.next) joined.next.push_back(next < -first ? next - payloads : next);
-      const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
-      append(joined.tree_size, one.tree_size);
-      append(joined.threshold, one.threshold);
-      append(joined.real_threshold, one.real_threshold);
-      append(joined.weight, one.weight);
-      append(joined.gain, one.gain);
-      append(joined.term_count, one.term_count);
-      append(joined.term_cell, one.term_cell);
-      append(joined.term_weight, one.term_weight);
-      append(joined.distribution_size, one.distribution_size);
-      append(joined.distribution_class, one.distribution_class);
-      append(joined.distribution_weight, one.distribution_weight);
-      append(joined.leaf_value, one.leaf_value);
-    }
-    const auto parts = [](const Trees& t) {
+    grow_trees<std::int32_t>(projection, data.dictionary, data.all_targets(), {{data.bag(), 1}, {data.bag(), 2}, {data.bag(), 3}},
+                             rule, [](std::size_t) {}, all);
+    const auto parts = [](auto& t) {
       return std::tie(t.tree_size, t.next, t.threshold, t.real_threshold, t.weight, t.gain, t.term_count, t.term_cell,
                       t.term_weight, t.distribution_size, t.distribution_class, t.distribution_weight, t.leaf_value);
     };
+    Trees joined;
+    for (std::uint64_t key = 1; key <= 3; ++key) {
+      Trees one = data.grow(rule, key);
+      const bool classes = criterion == CriterionKind::gini;
+      const auto first = static_cast<std::int32_t>(classes ? data.class_count : 0);
+      const auto payloads = static_cast<std::int32_t>(classes ? joined.distribution_size.size() : joined.leaf_value.size());
+      for (std::int32_t& next : one.next) next -= next < -first ? payloads : 0;
+      std::apply([&](auto&... to) {
+        std::apply([&](const auto&... from) { (to.insert(to.end(), from.begin(), from.end()), ...); }, parts(one));
+      }, parts(joined));
+    }
     CHECK_EQUAL(all.tree_size.size(), 3u);
     CHECK(parts(all) == parts(joined), "criterion", static_cast<int>(criterion));
   }

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -71,9 +72,10 @@ class Forest:
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
                 setattr(self, field.name, narrow(value))
-        self._core = self._build_core()
 
-    def _build_core(self) -> Any:
+    @cached_property
+    def _core(self) -> Any:
+        """The forest as the core predicts with it, made and checked when it is first needed."""
         arrays = {name: widen(name, getattr(self, name), t) for name, t in CORE_TYPES.items()}
         weight = widen("weight", self.weight, np.uint32)
         gain = widen("gain", self.gain, np.float32)
@@ -100,11 +102,17 @@ class Forest:
             raise ValueError("damaged forest: the weights of children are not their parent's")
         return built
 
+    def check(self) -> Forest:
+        """Refuse a damaged forest now, and not when it is first needed."""
+        _ = self._core
+        return self
+
     def __getstate__(self) -> dict[str, Any]:
         return pack(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**unpack(state))  # type: ignore[misc]
+        self.check()
 
     # -- prediction
 
