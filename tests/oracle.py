@@ -223,10 +223,11 @@ class PatchAtoms(Boxes):
         return atom.ravel()
 
 
+LOBES = {"two": (1, -1), "three": (1, -2, 1), "square": (1, -1)}
+
+
 class HaarAtoms(Boxes):
     """Equal rectangles side by side; `lobed` are the numbers of the axes along which they stand."""
-
-    WEIGHTS = {"two": (1, -1), "three": (1, -2, 1), "square": (1, -1)}
 
     def __init__(self, axes, lobed: Sequence[int], lobes: Sequence[str], **channels):
         super().__init__(axes, **channels)
@@ -243,7 +244,7 @@ class HaarAtoms(Boxes):
             chosen.add(self.lobed[other])
         factors = []
         for number, axis in enumerate(self.axes):
-            weights = self.WEIGHTS[kind] if number in chosen else (1,)
+            weights = LOBES[kind] if number in chosen else (1,)
             size = min(axis.draw_size(stream), axis.length // len(weights))
             start = stream.below(axis.length - len(weights) * size + 1)
             factor = np.zeros(axis.length, dtype=np.int64)

@@ -1,6 +1,7 @@
 """Random forests for data with shape: images, time series, EEG, volumes."""
 
-from morforest.dictionary import Atoms, Axis, Mixture, Patch, SparseOblique
+from morforest.channels import Difference, Gradient, Magnitude, Raw, Square
+from morforest.dictionary import Atoms, Axis, Haar, Mixture, Pair, Patch, SparseOblique
 from morforest.forest import (
     MorfClassifier,
     MorfRegressor,
@@ -13,11 +14,18 @@ __version__ = "0.1.0"
 __all__ = [
     "Atoms",
     "Axis",
+    "Difference",
+    "Gradient",
+    "Haar",
+    "Magnitude",
     "Mixture",
     "MorfClassifier",
     "MorfRegressor",
     "MorfTreeClassifier",
     "MorfTreeRegressor",
+    "Pair",
     "Patch",
+    "Raw",
     "SparseOblique",
+    "Square",
 ]

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from morforest import _checks as check
 from morforest import _validation as validation
+from morforest._dictionary import Plan, resolve, seed_from
 from morforest._grow import (
     GrowthTask,
     TrainingTable,
@@ -31,7 +32,7 @@ from morforest._numbers import (
     whole_weights,
 )
 from morforest.channels import to_core
-from morforest.dictionary import Plan, default_dictionary, resolve, seed_from
+from morforest.dictionary import default_dictionary
 
 UNLIMITED = 2**64 - 1
 PROBABILITIES = 1 << 24  # predicted at a time where only the largest are wanted

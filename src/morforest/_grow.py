@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from morforest._dictionary import Plan
 from morforest._kernel import core
 from morforest._model import Forest
 from morforest._numbers import CellFormat, Cells, blocks, core_dtype, fixed_weights
 from morforest._validation import class_factors
-from morforest.dictionary import Plan
 
 # Few enough calls to cost nothing, small enough ones for a smooth progress bar and even loads.
 CALLS_PER_JOB = 16

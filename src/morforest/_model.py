@@ -305,7 +305,9 @@ class Forest:
             for nodes, atoms in self._each_atoms():
                 sizes = self._on_features(abs(atoms))
                 mass = sizes.sum(axis=1)
-                total += np.divide(gain[nodes], mass, out=np.zeros(len(mass)), where=mass > 0) @ sizes
+                total += (
+                    np.divide(gain[nodes], mass, out=np.zeros(len(mass)), where=mass > 0) @ sizes
+                )
             sum_of_all = total.sum()
             return (total / sum_of_all if sum_of_all > 0 else total).reshape(self.shape)
         count = self.term_count.astype(np.int64)
@@ -329,10 +331,13 @@ class Forest:
         """Say whether some atom is no plain sum over one patch of raw values."""
         if self._n_sources() > 1 or self.sources[0] != 0:
             return True
+        # What an atom over prefix sums makes of a sample of ones: of a patch its volume, of
+        # rectangles with opposite signs nothing.
         prefixed = self.views[self.term_cell.astype(np.int64) // self._plane_features()] != 0
-        return bool((np.abs(self.term_weight[prefixed]) > 1).any()) or bool(
-            (self.term_count[self.is_split()] > 2 ** len(self.shape)).any()
-        )
+        node_of_term = np.repeat(np.arange(len(self.term_count)), self.term_count)[prefixed]
+        values = self.term_weight[prefixed] * self._volumes()[self.term_cell[prefixed]]
+        found = np.bincount(node_of_term, values, minlength=len(self.term_count))
+        return bool((found[np.unique(node_of_term)] <= 0).any())
 
     def _each_atoms(self, chunk: int = 1024) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield dense atoms (nodes, cells of a view) of some nodes after others."""

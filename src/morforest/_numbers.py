@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from morforest._dictionary import Bounds
 from morforest._kernel import core
-from morforest.dictionary import Bounds
 
 RESOLUTION = 2.0**-20  # of a column's spread, the coarsest step that float data may get
 SAMPLE_CELLS = 1 << 22  # at most about this many values are looked at to estimate spreads
