@@ -441,7 +441,7 @@ def test_large_nodes_equal_the_oracle(problem):
 @given(problems(CLASSIFICATION + REGRESSION))
 def test_the_portable_build_equals_the_oracle(problem):
     with pytest.MonkeyPatch.context() as patch:
-        for module in (morforest._grow, morforest._model, morforest.dictionary):
+        for module in (morforest._grow, morforest._model, morforest._dictionary):
             patch.setattr(module, "core", _core)
         assert_same_trees(problem)
 
