@@ -19,6 +19,7 @@
 #include "dictionary.hpp"
 #include "forest.hpp"
 #include "grow.hpp"
+#include "loss.hpp"
 #include "random.hpp"
 #include "table.hpp"
 
@@ -31,6 +32,8 @@ namespace {
 template <class T>
 using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Samples = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using MutableMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 template <class T>
 std::vector<T> to_vector(const Vector<T>& array) {
@@ -67,6 +70,11 @@ void with_samples(const Samples& x, Use use) {
   else if (t == nb::dtype<float>()) use(static_cast<const float*>(x.data()));
   else if (t == nb::dtype<double>()) use(static_cast<const double*>(x.data()));
   else throw std::invalid_argument("samples must be uint8, int64, float32 or float64");
+}
+
+template <class Array>
+void require_scores(const Array& scores, std::size_t rows, std::size_t outputs) {
+  if (scores.shape(0) != rows || scores.shape(1) != outputs) throw std::invalid_argument("scores have another shape");
 }
 
 void require_features(const Samples& x, std::int64_t features) {
@@ -350,6 +358,80 @@ NB_MODULE(MORFOREST_MODULE, m) {
       },
       "x"_a, "A hash of each row's values.");
 
+  m.def(
+      "draw_subsets",
+      [](const Vector<std::uint64_t>& keys, std::uint64_t draws, const Vector<std::uint32_t>& order, const Vector<std::uint32_t>& copies) {
+        // Without replacement, from the rows in canonical order, each as often as there are copies of it.
+        const std::uint32_t* const of_row = copies.data();
+        if (copies.size() != order.size()) throw std::invalid_argument("copies need one entry a row");
+        std::uint64_t total = 0;
+        for (std::size_t i = 0; i < copies.size(); ++i) total += of_row[i];
+        if (draws > total) throw std::invalid_argument("more draws than samples");
+        std::vector<std::uint32_t> count(keys.size() * order.size(), 0);
+        {
+          nb::gil_scoped_release release;
+          for (std::size_t tree = 0; tree < keys.size(); ++tree) {
+            Stream stream(derive(keys.data()[tree], Purpose::bag));
+            std::uint32_t* const of_tree = count.data() + tree * order.size();
+            std::uint64_t left = total, wanted = draws;
+            for (std::size_t i = 0; i < order.size() && wanted > 0; ++i)
+              for (std::uint32_t copy = 0; copy < of_row[order.data()[i]] && wanted > 0; ++copy)
+                if (stream.below(left--) < wanted) {
+                  ++of_tree[order.data()[i]];
+                  --wanted;
+                }
+          }
+        }
+        return to_numpy(std::move(count));
+      },
+      "tree_keys"_a, "draws"_a, "order"_a, "copies"_a, "How often each row is drawn, without replacement.");
+
+  nb::class_<Gradients>(m, "Gradients")
+      .def(nb::init<std::size_t, std::size_t>(), "rows"_a, "outputs"_a)
+      .def(
+          "set",
+          [](Gradients& self, const Matrix& gradient, const Matrix& curvature) {
+            require_scores(gradient, self.rows(), self.outputs());
+            require_scores(curvature, self.rows(), self.outputs());
+            nb::gil_scoped_release release;
+            self.set(gradient.data(), curvature.data());
+          },
+          "gradient"_a, "curvature"_a);
+
+  m.def(
+      "exp",
+      [](const Vector<double>& x) {
+        std::vector<double> out(x.size());
+        for (std::size_t i = 0; i < out.size(); ++i) out[i] = exact_exp(x.data()[i]);
+        return to_numpy(std::move(out));
+      },
+      "x"_a, "The same on every platform.");
+  m.def(
+      "log",
+      [](const Vector<double>& x) {
+        std::vector<double> out(x.size());
+        for (std::size_t i = 0; i < out.size(); ++i) out[i] = exact_log2(x.data()[i]) * 0.6931471805599453;
+        return to_numpy(std::move(out));
+      },
+      "x"_a, "Of positive numbers, the same on every platform.");
+  m.def(
+      "softmax",
+      [](const Matrix& scores, const MutableMatrix& out) {
+        require_scores(out, scores.shape(0), scores.shape(1));
+        nb::gil_scoped_release release;
+        for (std::size_t row = 0; row < scores.shape(0); ++row)
+          softmax(scores.data() + row * scores.shape(1), scores.shape(1), out.data() + row * scores.shape(1));
+      },
+      "scores"_a, nb::arg("out").noconvert());
+  m.def(
+      "logistic",
+      [](const Matrix& scores, const MutableMatrix& out) {
+        require_scores(out, scores.shape(0), scores.shape(1));
+        nb::gil_scoped_release release;
+        for (std::size_t i = 0; i < scores.size(); ++i) out.data()[i] = logistic(scores.data()[i]);
+      },
+      "scores"_a, nb::arg("out").noconvert());
+
   nb::class_<StopFlag>(m, "StopFlag").def(nb::init<>()).def("set", [](StopFlag& self) { self.set = true; });
 
   m.def(
@@ -358,13 +440,15 @@ NB_MODULE(MORFOREST_MODULE, m) {
          const Vector<std::uint32_t>& count, const Vector<std::uint32_t>& weight, const Vector<std::uint32_t>& classes, std::size_t class_count,
          const Vector<std::int64_t>& values, int bits, const std::string& criterion, const std::string& splitter,
          std::size_t candidates, std::uint64_t max_depth, std::uint64_t min_samples_split, std::uint64_t min_samples_leaf,
-         double min_weight_fraction_leaf, double min_impurity_decrease, std::uint64_t max_leaf_nodes, const StopFlag& stop) {
+         double min_weight_fraction_leaf, double min_impurity_decrease, std::uint64_t max_leaf_nodes, const StopFlag& stop,
+         const Gradients* gradients, double l2, double learning_rate, double largest_leaf) {
         GrowthRule rule;
         rule.criterion = parse<CriterionKind>(criterion, {{"gini", CriterionKind::gini},
                                                           {"entropy", CriterionKind::entropy},
                                                           {"squared_error", CriterionKind::squared_error},
                                                           {"poisson", CriterionKind::poisson},
-                                                          {"absolute_error", CriterionKind::absolute_error}});
+                                                          {"absolute_error", CriterionKind::absolute_error},
+                                                          {"gradient", CriterionKind::gradient}});
         rule.splitter = parse<Splitter>(splitter, {{"exact", Splitter::exact}, {"histogram", Splitter::histogram}, {"random", Splitter::random}});
         rule.candidates = candidates;
         rule.max_depth = max_depth;
@@ -377,7 +461,9 @@ NB_MODULE(MORFOREST_MODULE, m) {
         const std::size_t rows = table.rows(), trees = keys.size();
         if (trees == 0 || count.size() != trees * rows || weight.size() != trees * rows)
           throw std::invalid_argument("counts and weights need one entry a row and tree");
-        if ((classification ? classes.size() : values.size()) != rows) throw std::invalid_argument("targets need one entry a row");
+        const bool boosted = rule.criterion == CriterionKind::gradient;
+        if (boosted && gradients == nullptr) throw std::invalid_argument("boosting needs gradients");
+        if ((boosted ? gradients->rows() : classification ? classes.size() : values.size()) != rows) throw std::invalid_argument("targets need one entry a row");
         if (!table.suits(dictionary)) throw std::invalid_argument("the table was made for another dictionary");
         std::vector<Seedling> seedlings;
         for (std::size_t i = 0; i < trees; ++i) {
@@ -385,7 +471,7 @@ NB_MODULE(MORFOREST_MODULE, m) {
           check_bag(bag, classification ? classes.data() : nullptr, class_count);
           seedlings.push_back({bag, derive(keys.data()[i], Purpose::root)});
         }
-        const Targets targets{classes.data(), class_count, values.data(), bits};
+        const Targets targets{classes.data(), class_count, values.data(), bits, gradients, {l2, learning_rate, largest_leaf}};
         Trees grown;
         {
           nb::gil_scoped_release release;
@@ -397,6 +483,7 @@ NB_MODULE(MORFOREST_MODULE, m) {
       "table"_a, "dictionary"_a, "tree_keys"_a, "count"_a, "weight"_a, "classes"_a, "class_count"_a, "values"_a, "bits"_a,
       "criterion"_a, "splitter"_a, "candidates"_a, "max_depth"_a, "min_samples_split"_a, "min_samples_leaf"_a,
       "min_weight_fraction_leaf"_a, "min_impurity_decrease"_a, "max_leaf_nodes"_a, "stop"_a,
+      "gradients"_a = nb::none(), "l2"_a = 0.0, "learning_rate"_a = 1.0, "largest_leaf"_a = infinity,
       "Trees behind one another, as a dictionary of flat arrays: children count within a tree, payloads within the dictionary.");
 
   m.def(
@@ -422,30 +509,30 @@ NB_MODULE(MORFOREST_MODULE, m) {
              const Vector<std::uint32_t>& term_count, const Vector<std::uint32_t>& term_cell,
              const Vector<double>& term_weight, std::size_t class_count, const Vector<std::uint32_t>& distribution_size,
              const Vector<std::uint32_t>& distribution_class, const Vector<std::uint32_t>& distribution_weight,
-             const Vector<double>& leaf_value) {
+             const Vector<double>& leaf_value, std::size_t values) {
             ForestArrays arrays{to_vector(tree_begin), to_vector(next), to_vector(threshold), to_vector(real_threshold),
                                 to_vector(term_count), to_vector(term_cell), to_vector(term_weight), class_count,
                                 to_vector(distribution_size), to_vector(distribution_class),
-                                to_vector(distribution_weight), to_vector(leaf_value)};
+                                to_vector(distribution_weight), to_vector(leaf_value), values};
             new (self) Forest(RowLayout(std::move(shape), to_vector(views), to_sources(sources)), std::move(arrays));
           },
           "shape"_a, "views"_a, "sources"_a, "tree_begin"_a, "next"_a, "threshold"_a, "real_threshold"_a, "term_count"_a, "term_cell"_a,
           "term_weight"_a, "class_count"_a, "distribution_size"_a, "distribution_class"_a, "distribution_weight"_a,
-          "leaf_value"_a)
+          "leaf_value"_a, "values"_a)
       .def_prop_ro("takes_bytes", &Forest::takes_bytes, "Whether samples of bytes may be passed as cells of type bytes.")
       .def(
           "predict",
-          [](const Forest& self, const Samples& x, const std::string& cell_type, int shift, double limit, int extra_bits,
+          [](const Forest& self, const Samples& x, const std::string& cell_type, int shift, double limit, int extra_bits, double factor,
              nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
             require_features(x, self.features());
             if (out.shape(0) != x.shape(0) || out.shape(1) != self.outputs()) throw std::invalid_argument("wrong output shape");
             const CellType type = parse_cell_type(cell_type);
             nb::gil_scoped_release release;
             with_samples(x, [&](const auto* data) {
-              self.predict(data, x.shape(0), type, Quantiser(shift, limit), extra_bits, out.data());
+              self.predict(data, x.shape(0), type, Quantiser(shift, limit), extra_bits, factor, out.data());
             });
           },
-          "x"_a, "cell_type"_a, "shift"_a, "limit"_a, "extra_bits"_a, nb::arg("out").noconvert())
+          "x"_a, "cell_type"_a, "shift"_a, "limit"_a, "extra_bits"_a, "factor"_a, nb::arg("out").noconvert())
       .def(
           "apply",
           [](const Forest& self, const Samples& x, const std::string& cell_type, int shift, double limit, int extra_bits,
@@ -459,6 +546,18 @@ NB_MODULE(MORFOREST_MODULE, m) {
             });
           },
           "x"_a, "cell_type"_a, "shift"_a, "limit"_a, "extra_bits"_a, nb::arg("out").noconvert())
+      .def(
+          "find_leaves",
+          [](const Forest& self, std::size_t tree, const Table& table) {
+            if (tree >= self.trees()) throw std::invalid_argument("no such tree");
+            std::vector<std::int32_t> leaf(table.rows());
+            {
+              nb::gil_scoped_release release;
+              self.find_leaves(tree, table, leaf.data());
+            }
+            return to_numpy(std::move(leaf));
+          },
+          "tree"_a, "table"_a, "The leaf of each row of a table, within the tree.")
       .def(
           "add_tree",
           [](const Forest& self, std::size_t tree, const Table& table, const Vector<std::uint32_t>& rows,

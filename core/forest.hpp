@@ -118,7 +118,7 @@ class Forest {
   }
 
   std::size_t trees() const { return arrays_.tree_begin.size() - 1; }
-  std::size_t outputs() const { return std::max<std::size_t>(arrays_.class_count, 1); }
+  std::size_t outputs() const { return arrays_.class_count > 0 ? arrays_.class_count : arrays_.values; }
   std::int64_t features() const { return layout_.features; }
   // Whether all atoms are narrow patches, so that samples of bytes may be passed as CellType::bytes.
   bool takes_bytes() const {
@@ -126,16 +126,15 @@ class Forest {
     return !byte_nodes_.empty();
   }
 
-  // Adds the trees' posteriors (regression: values) for `rows` samples to out[rows][outputs()], in tree order, and divides
-  // by their number. `extra_bits`: the samples are quantised that much finer than the thresholds.
+  // Adds the trees' posteriors (regression: values) for `rows` samples to out[rows][outputs()], in tree order, and multiplies
+  // by `factor`. `extra_bits`: the samples are quantised that much finer than the thresholds.
   template <class In>
   void predict(const In* x, std::size_t rows, CellType type, const Quantiser& quantiser, int extra_bits,
-               double* out) const {
-    const double trees_inverse = 1.0 / static_cast<double>(trees());
+               double factor, double* out) const {
     each_block(x, rows, type, quantiser, extra_bits, [&](std::size_t first, std::size_t size, std::size_t tree, const std::int32_t* leaf) {
       for (std::size_t i = 0; i < size; ++i) add_leaf(leaf[i], out + (first + i) * outputs());
       if (tree + 1 == trees())
-        for (std::size_t v = first * outputs(); v < (first + size) * outputs(); ++v) out[v] *= trees_inverse;
+        for (std::size_t v = first * outputs(); v < (first + size) * outputs(); ++v) out[v] *= factor;
     });
   }
 
@@ -149,19 +148,22 @@ class Forest {
     });
   }
 
+  // The leaf of each row of a training table in one tree, as an index within the tree.
+  void find_leaves(std::size_t tree, const Table& table, std::int32_t* out) const {
+    each_table_block(table, nullptr, table.rows(), [&](CellType type, const auto* const* cells, std::size_t first, std::size_t size) {
+      std::fill_n(out + first, size, root(tree));
+      find_leaves(type, cells, size, 0, {}, out + first);
+      for (std::size_t i = first; i < first + size; ++i) out[i] -= root(tree);
+    });
+  }
+
   // Adds one tree's posterior for the given rows of a training table to out[table row][outputs()].
   void add_tree(std::size_t tree, const Table& table, const std::uint32_t* rows, std::size_t row_count, double* out) const {
-    if (real_ != (table.type() == CellType::f64) || !table.suits(layout_))
-      throw std::invalid_argument("the table does not fit the forest");
-    if (table.type() == CellType::bytes && !takes_bytes()) return add_tree_to_bytes(tree, table, rows, row_count, out);
-    with_cell_type(table.type(), [&](auto cell) {
-      using Cell = decltype(cell);
-      const Cell* cells[block_rows];
-      for (std::size_t first = 0; first < row_count; first += block_rows) {
-        const std::size_t size = std::min(block_rows, row_count - first);
-        for (std::size_t i = 0; i < size; ++i) cells[i] = reinterpret_cast<const Cell*>(table.buffer().row(rows[first + i]));
-        add_block(tree, table.type(), cells, rows + first, size, out);
-      }
+    each_table_block(table, rows, row_count, [&](CellType type, const auto* const* cells, std::size_t first, std::size_t size) {
+      std::int32_t leaf[block_rows];
+      std::fill_n(leaf, size, root(tree));
+      find_leaves(type, cells, size, 0, {}, leaf);
+      for (std::size_t i = 0; i < size; ++i) add_leaf(leaf[i], out + rows[first + i] * outputs());
     });
   }
 
@@ -302,29 +304,36 @@ class Forest {
     });
   }
 
-  // Bytes of images too large for nodes of bytes: prefix sums are made a block at a time. Narrow patches sum to less than 2^16.
-  void add_tree_to_bytes(std::size_t tree, const Table& table, const std::uint32_t* rows, std::size_t row_count,
-                         double* out) const {
-    const RowBuffer buffer(block_rows, layout_.cells() * sizeof(std::uint16_t));
-    const std::uint16_t* cells[block_rows];
-    for (std::size_t first = 0; first < row_count; first += block_rows) {
-      const std::size_t size = std::min(block_rows, row_count - first);
-      for (std::size_t i = 0; i < size; ++i) {
-        auto* row = reinterpret_cast<std::uint16_t*>(buffer.row(i));
-        fill_row<false>(reinterpret_cast<const std::uint8_t*>(table.buffer().row(rows[first + i])), layout_, Quantiser(0, 255.0), row);
-        cells[i] = row;
+  // Calls use(type, cells of rows, first, size) for blocks of the given rows of a table; null: of all.
+  template <class Use>
+  void each_table_block(const Table& table, const std::uint32_t* rows, std::size_t row_count, Use use) const {
+    if (real_ != (table.type() == CellType::f64) || !table.suits(layout_))
+      throw std::invalid_argument("the table does not fit the forest");
+    const auto row = [&](std::size_t i) { return table.buffer().row(rows == nullptr ? i : rows[i]); };
+    if (table.type() == CellType::bytes && !takes_bytes()) {
+      // Images too large for nodes of bytes: prefix sums are made a block at a time. Narrow patches sum to less than 2^16.
+      const RowBuffer buffer(block_rows, layout_.cells() * sizeof(std::uint16_t));
+      const std::uint16_t* cells[block_rows];
+      for (std::size_t first = 0; first < row_count; first += block_rows) {
+        const std::size_t size = std::min(block_rows, row_count - first);
+        for (std::size_t i = 0; i < size; ++i) {
+          auto* summed = reinterpret_cast<std::uint16_t*>(buffer.row(i));
+          fill_row<false>(reinterpret_cast<const std::uint8_t*>(row(first + i)), layout_, Quantiser(0, 255.0), summed);
+          cells[i] = summed;
+        }
+        use(CellType::u16, cells, first, size);
       }
-      add_block(tree, CellType::u16, cells, rows + first, size, out);
+      return;
     }
-  }
-
-  template <class Cell>
-  void add_block(std::size_t tree, CellType type, const Cell* const* cells, const std::uint32_t* rows, std::size_t size,
-                 double* out) const {
-    std::int32_t leaf[block_rows];
-    std::fill_n(leaf, size, root(tree));
-    find_leaves<Cell>(type, cells, size, 0, {}, leaf);
-    for (std::size_t i = 0; i < size; ++i) add_leaf(leaf[i], out + rows[i] * outputs());
+    with_cell_type(table.type(), [&](auto cell) {
+      using Cell = decltype(cell);
+      const Cell* cells[block_rows];
+      for (std::size_t first = 0; first < row_count; first += block_rows) {
+        const std::size_t size = std::min(block_rows, row_count - first);
+        for (std::size_t i = 0; i < size; ++i) cells[i] = reinterpret_cast<const Cell*>(row(first + i));
+        use(table.type(), cells, first, size);
+      }
+    });
   }
 
   void add_leaf(std::int32_t node, double* out) const {

@@ -40,7 +40,8 @@ struct Targets {
   std::size_t class_count = 0;
   const std::int64_t* values = nullptr;  // regression: fixed-point target of each row
   int bits = 0;
-  Gradients gradients{};  // boosting
+  const Gradients* gradients = nullptr;  // boosting
+  LeafRule leaf{};
 };
 
 // The samples a tree sees: counts of zero are left out. Weights equal counts unless classes or rows are weighted.
@@ -98,6 +99,8 @@ class Grower {
   }
 
  private:
+  static constexpr bool boosted = std::is_same_v<Criterion, GradientCriterion>;
+
   // A node that may yet be split: the range of its rows and the key of its random numbers.
   struct Open {
     std::size_t index, begin, end;
@@ -214,12 +217,14 @@ class Grower {
 
     found.node = open;
     found.split = {};
+    if constexpr (boosted) found.split.score = criterion_.floor();
     sampler_.begin_node();
     Stream stream(open.key), thresholds(derive(open.key, Purpose::threshold));
     // Two rows part in one way only, if at all.
     const double ceiling = node.size == 2 ? minus_infinity : criterion_.ceiling();
     const std::size_t batch = node.size == 2 ? 4 : ceiling < infinity ? lanes : rule_.candidates;
     for (int round = 0; !found.split.found() && (round < max_rounds || sampler_.enumerable()); ++round) {
+      if (boosted && round > 0) break;  // candidates that split may all be worthless
       atoms_.clear();
       // A few at a time where a split may turn out that no other can beat: most nodes of a tree are that small.
       for (std::size_t drawn = 0; drawn < rule_.candidates && !(found.split.found() && found.split.score >= ceiling);) {
@@ -317,7 +322,7 @@ class Grower {
           out_->distribution_weight.push_back(weight);
         }
       }
-    } else if constexpr (std::is_same_v<Criterion, GradientCriterion>) {
+    } else if constexpr (boosted) {
       payload = out_->leaf_value.size();
       criterion_.append_leaf(out_->leaf_value);
       payload /= out_->leaf_value.size() - payload;
@@ -398,7 +403,7 @@ void grow_trees(Projection<Value>& projection, const Dictionary& dictionary, con
     case CriterionKind::squared_error: return grow(SumCriterion<SquaredError>(targets.values, targets.bits));
     case CriterionKind::poisson: return grow(SumCriterion<Poisson>(targets.values, targets.bits));
     case CriterionKind::absolute_error: return grow(AbsoluteError(targets.values, targets.bits));
-    case CriterionKind::gradient: return grow(GradientCriterion(targets.gradients));
+    case CriterionKind::gradient: return grow(GradientCriterion(*targets.gradients, targets.leaf));
   }
 }
 

@@ -1,5 +1,6 @@
 """Random forests for data with shape: images, time series, EEG, volumes."""
 
+from morforest.boosting import MorfBoostingClassifier, MorfBoostingRegressor
 from morforest.channels import Difference, Gradient, Magnitude, Raw, Square
 from morforest.dictionary import Atoms, Axis, Haar, Mixture, Pair, Patch, SparseOblique
 from morforest.forest import (
@@ -19,6 +20,8 @@ __all__ = [
     "Haar",
     "Magnitude",
     "Mixture",
+    "MorfBoostingClassifier",
+    "MorfBoostingRegressor",
     "MorfClassifier",
     "MorfRegressor",
     "MorfTreeClassifier",

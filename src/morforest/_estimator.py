@@ -40,7 +40,7 @@ EMPTY_CLASSES = np.empty(0, dtype=np.uint32)
 EMPTY_VALUES = np.empty(0, dtype=np.int64)
 
 
-def _limit(value: int | None) -> int:
+def limit(value: int | None) -> int:
     """Return a limit as the core takes it; no tree reaches 2^32 of anything."""
     return UNLIMITED if value is None else min(int(value), 2**32)
 
@@ -229,18 +229,18 @@ class BaseMorf(BaseEstimator):
             "criterion": self._criteria[self.criterion],
             "splitter": self.splitter,
             "candidates": validation.candidate_count(self.max_features, features),
-            "max_depth": _limit(self.max_depth),
-            "min_samples_split": _limit(
+            "max_depth": limit(self.max_depth),
+            "min_samples_split": limit(
                 max(
                     2, check.count_or_fraction("min_samples_split", self.min_samples_split, samples)
                 )
             ),
-            "min_samples_leaf": _limit(
+            "min_samples_leaf": limit(
                 check.count_or_fraction("min_samples_leaf", self.min_samples_leaf, samples)
             ),
             "min_weight_fraction_leaf": float(self.min_weight_fraction_leaf),
             "min_impurity_decrease": float(self.min_impurity_decrease),
-            "max_leaf_nodes": _limit(self.max_leaf_nodes),
+            "max_leaf_nodes": limit(self.max_leaf_nodes),
         }
 
     def _bag_size(self, total: int) -> int:
@@ -375,14 +375,8 @@ class Classification(ClassifierMixin, BaseMorf):
     def _read_target(self, y: Any, n_samples: int) -> np.ndarray:
         before = self._forest if self.warm_start else None
         classes, codes = validation.check_classes(y, n_samples)
-        if before is not None and not np.array_equal(classes, self.classes_):
-            if not np.isin(classes, self.classes_).all():
-                raise ValueError(
-                    f"warm_start needs the classes of the first fit, {self.classes_}; "
-                    f"y has {classes}."
-                )
-            codes = np.searchsorted(self.classes_, classes)[codes].astype(np.uint32)
-            classes = self.classes_
+        if before is not None:
+            classes, codes = validation.earlier_classes(self.classes_, classes, codes)
         self.classes_ = classes
         self.n_classes_ = len(classes)
         return codes

@@ -210,7 +210,7 @@ def sum_out_of_bag(
     for any number of them.
     """
     shape = task.table.X.shape
-    sums = np.zeros((shape[0], max(forest.class_count, 1)))
+    sums = np.zeros((shape[0], forest.outputs))
     votes = np.zeros(shape[0], dtype=np.uint32)
     size = max(1, BAG_BYTES // shape[0])
     for first in range(0, forest.n_trees, size):

@@ -45,7 +45,8 @@ class Forest:
     ``next`` of a split is its left child, counted within the tree; the right child follows it. Of
     a leaf it is ``-1 - payload``: a payload below ``class_count`` says that the leaf holds that
     class alone, ``class_count + i`` points to distribution `i`; in regression payload `i` points
-    to ``leaf_value[i]``. Thresholds are twice the midpoint, in cells, for integer cells.
+    to ``leaf_value[i]``, in boosting to the `i`-th group of `values` numbers there. Thresholds
+    are twice the midpoint, in cells, for integer cells.
     """
 
     shape: tuple[int, ...]
@@ -66,6 +67,7 @@ class Forest:
     distribution_class: np.ndarray
     distribution_weight: np.ndarray
     leaf_value: np.ndarray
+    values: int = 1  # of a leaf, where there are no classes
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -83,6 +85,8 @@ class Forest:
             raise ValueError("damaged forest: weights or gains do not fit the nodes")
         if not 0 <= self.class_count <= MAX_CLASSES:
             raise ValueError(f"damaged forest: {self.class_count} classes")
+        if not 1 <= self.values <= MAX_CLASSES:
+            raise ValueError(f"damaged forest: {self.values} values a leaf")
         real = self.cell_format.real
         threshold = widen("threshold", self.threshold, np.float64 if real else np.int64)
         built = core.Forest(
@@ -91,6 +95,7 @@ class Forest:
             threshold=np.empty(0, np.int64) if real else threshold,
             real_threshold=threshold if real else np.empty(0),
             class_count=self.class_count,
+            values=self.values,
             **arrays,
         )
         # What a pickle leaves out must follow from the rest.
@@ -121,10 +126,22 @@ class Forest:
         """Number of trees."""
         return len(self.tree_begin) - 1
 
+    @property
+    def outputs(self) -> int:
+        """Numbers that a tree says of a sample."""
+        return self.class_count or self.values
+
     def predict(self, X: np.ndarray, n_jobs: int | None = 1) -> np.ndarray:
         """Return mean posteriors (n, classes), or mean values (n, 1)."""
-        out = np.zeros((len(X), max(self.class_count, 1)))
-        self._run(self._core.predict, X, out, n_jobs)
+        return self._predict(X, n_jobs, 1.0 / self.n_trees)
+
+    def predict_sum(self, X: np.ndarray, n_jobs: int | None = 1) -> np.ndarray:
+        """Return sums of the trees' values (n, values)."""
+        return self._predict(X, n_jobs, 1.0)
+
+    def _predict(self, X: np.ndarray, n_jobs: int | None, factor: float) -> np.ndarray:
+        out = np.zeros((len(X), self.outputs))
+        self._run(self._core.predict, X, out, n_jobs, factor)
         return out
 
     def apply(self, X: np.ndarray, n_jobs: int | None = 1) -> np.ndarray:
@@ -133,9 +150,11 @@ class Forest:
         self._run(self._core.apply, X, out, n_jobs)
         return out
 
-    def _run(self, method: Any, X: np.ndarray, out: np.ndarray, n_jobs: int | None) -> None:
+    def _run(
+        self, method: Any, X: np.ndarray, out: np.ndarray, n_jobs: int | None, *more: float
+    ) -> None:
         cells = cells_for(X, self.cell_format, self._core.takes_bytes)
-        arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits)
+        arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits, *more)
         jobs = 1
         if len(X) >= 2 * ROWS_PER_JOB:
             jobs = min(effective_n_jobs(n_jobs), len(X) // ROWS_PER_JOB)
@@ -397,6 +416,7 @@ def assemble(
     class_count: int,
     target_format: TargetFormat | None,
     before: Forest | None = None,
+    values: int = 1,
 ) -> Forest:
     """Put what calls of the core have grown behind one another, after an earlier forest.
 
@@ -405,7 +425,7 @@ def assemble(
     gain_exponent = 0 if target_format is None else target_format.gain_exponent
     payload_column = "distribution_size" if class_count else "leaf_value"
     sizes = np.array([len(some["next"]) for some in grown], dtype=np.int64)
-    payloads = np.array([len(some[payload_column]) for some in grown], dtype=np.int64)
+    payloads = np.array([len(some[payload_column]) // values for some in grown], dtype=np.int64)
     arrays = {}
     for name in list(grown[0]):
         arrays[name] = np.concatenate([some.pop(name) for some in grown])
@@ -416,7 +436,7 @@ def assemble(
         arrays["leaf_value"] = target_format.decode(arrays["leaf_value"])
     if before is not None:
         begin = np.append(before.tree_begin[:-1].astype(np.int64), begin + len(before.next))
-        skipped += len(getattr(before, payload_column))
+        skipped += len(getattr(before, payload_column)) // values
     # Payloads count within a call; those that point to a pure class stay.
     dtype = np.int32 if skipped[-1] + class_count < 2**31 else np.int64
     following: np.ndarray = arrays["next"].astype(dtype)
@@ -425,9 +445,9 @@ def assemble(
     arrays["next"] = following
     if before is not None:
         gain = np.ldexp(before.gain, before.gain_exponent - gain_exponent)
-        for name, values in arrays.items():
+        for name, added in arrays.items():
             earlier = gain if name == "gain" else getattr(before, name)
-            arrays[name] = np.concatenate([earlier, values])
+            arrays[name] = np.concatenate([earlier, added])
     return Forest(
         shape=shape,
         sources=sources,
@@ -436,5 +456,6 @@ def assemble(
         class_count=class_count,
         gain_exponent=gain_exponent,
         tree_begin=begin,
+        values=values,
         **arrays,
     )

@@ -83,6 +83,7 @@ def pack(forest: Any) -> dict[str, Any]:
         "distribution_class": forest.distribution_class,
         "distribution_weight": forest.distribution_weight,
         "leaf_value": forest.leaf_value,
+        "values": forest.values,
     }
 
 
@@ -125,6 +126,7 @@ def _unpack(state: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **{name: state[name] for name in (*kept, *leaf_data)},
         "sources": state.get("sources", RAW_SOURCE),
+        "values": operator.index(state.get("values", 1)),
         "next": following,
         "threshold": _at_splits("threshold", split, state["threshold"]),
         "weight": core.node_weights(begin, following, weight),
