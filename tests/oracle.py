@@ -14,7 +14,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -411,13 +411,8 @@ class Rows:
     n_classes: int = 0
 
     def __getitem__(self, keep: np.ndarray) -> Rows:
-        return Rows(
-            self.cells[keep],
-            self.target[keep],
-            self.counts[keep],
-            self.weights[keep],
-            self.n_classes,
-        )
+        arrays = ("cells", "target", "counts", "weights")
+        return replace(self, **{name: getattr(self, name)[keep] for name in arrays})
 
     def __len__(self) -> int:
         return len(self.target)
@@ -496,12 +491,15 @@ CRITERIA: dict[str, Callable[[Rows], float | int | None]] = {
     "squared_error": squared_error,
     "poisson": poisson,
     "absolute_error": absolute_error,
+    "gradient": lambda rows: rows.worth(),
 }
 
 
 def gain_of(criterion: str, score: float, rows: Rows, tree_weight: int, bits: int) -> float:
     """The weighted decrease in impurity of a split of these rows, in units of the target."""
     difference = score - CRITERIA[criterion](rows)
+    if criterion == "gradient":
+        return rows.in_units(difference) / tree_weight
     if criterion in ("entropy", "log_loss"):
         return difference / 2.0**24 / tree_weight
     if criterion == "squared_error":
@@ -588,8 +586,13 @@ def random_threshold(values: np.ndarray, stream: Stream) -> list[int | float]:
 
 
 def best_split(rows: Rows, atoms: list[np.ndarray], growth: Growth, thresholds: Stream):
-    """The best split over these candidates: of equals the first candidate, then threshold."""
-    best = None
+    """The best split over these candidates: of equals the first candidate, then threshold.
+
+    In boosting it must be better than none.
+    """
+    best, floor = None, -math.inf
+    if growth.criterion == "gradient":
+        floor = rows.worth()
     for atom in atoms:
         values = project(rows.cells, atom)
         if growth.splitter == "random":
@@ -599,7 +602,7 @@ def best_split(rows: Rows, atoms: list[np.ndarray], growth: Growth, thresholds: 
         for threshold in places:
             goes_left = below_threshold(values, threshold)
             score = score_of(rows, goes_left, growth)
-            if score is not None and (best is None or score > best.score):
+            if score is not None and score > (floor if best is None else best.score):
                 best = Split(atom, threshold, score, goes_left)
     return best
 
@@ -643,6 +646,8 @@ def find_split(node: Node, dictionary: Dictionary, growth: Growth, tree_weight: 
         split = best_split(node.rows, atoms, growth, thresholds)
         if split is not None:
             break
+        if growth.criterion == "gradient":  # no second try
+            return None
     else:
         return None
     split.gain = gain_of(growth.criterion, split.score, node.rows, tree_weight, growth.bits)
