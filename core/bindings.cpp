@@ -22,6 +22,7 @@
 #include "loss.hpp"
 #include "random.hpp"
 #include "table.hpp"
+#include "warp.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -330,6 +331,7 @@ NB_MODULE(MORFOREST_MODULE, m) {
             with_samples(x, [&](const auto* data) { self.fill(data, first, x.shape(0), Quantiser(shift, limit)); });
           },
           "x"_a, "first"_a, "shift"_a, "limit"_a, "Write samples to the rows from `first` on.")
+      .def_prop_ro("rows", &Table::rows)
       .def_prop_ro(
           "hash",
           [](const Table& self) { return nb::ndarray<nb::numpy, const std::uint64_t, nb::ndim<1>>(self.hash().data(), {self.rows()}); },
@@ -431,6 +433,52 @@ NB_MODULE(MORFOREST_MODULE, m) {
         for (std::size_t i = 0; i < scores.size(); ++i) out.data()[i] = logistic(scores.data()[i]);
       },
       "scores"_a, nb::arg("out").noconvert());
+
+  m.def(
+      "uniforms",
+      [](std::uint64_t key, const Vector<std::uint32_t>& numbers, std::size_t count, const MutableMatrix& out) {
+        require_scores(out, numbers.size(), count);
+        for (std::size_t i = 0; i < numbers.size(); ++i) {
+          Stream stream(derive(derive(key, Purpose::copy), numbers.data()[i]));
+          for (std::size_t k = 0; k < count; ++k) out.data()[i * count + k] = stream.unit();
+        }
+      },
+      "key"_a, "numbers"_a, "count"_a, nb::arg("out").noconvert(), "Uniform numbers in [0, 1) for each of some numbered rows.");
+  m.def(
+      "warp_images",
+      [](const Matrix& x, std::size_t height, std::size_t width, std::size_t stride, const Matrix& parameters, const MutableMatrix& out) {
+        // A parameter row is angle, scale, horizontal shear, shift down and right. Planes of height x width x stride follow one another.
+        require_scores(out, x.shape(0), x.shape(1));
+        require_scores(parameters, x.shape(0), 5);
+        if (height * width * stride == 0 || x.shape(1) % (height * width * stride) != 0) throw std::invalid_argument("no images of that shape");
+        nb::gil_scoped_release release;
+        for (std::size_t row = 0; row < x.shape(0); ++row) {
+          const double* const p = parameters.data() + row * 5;
+          const double sine = exact_sine(p[0]), cosine = exact_cosine(p[0]), s = p[1];
+          const Affine affine{s * cosine, s * -sine, s * (sine + p[2] * cosine), s * (cosine - p[2] * sine), p[3], p[4]};
+          for (std::size_t plane = 0; plane < x.shape(1); plane += height * width * stride)
+            for (std::size_t k = 0; k < stride; ++k)
+              warp_plane(x.data() + row * x.shape(1) + plane + k, height, width, stride, affine, out.data() + row * x.shape(1) + plane + k);
+        }
+      },
+      "x"_a, "height"_a, "width"_a, "stride"_a, "parameters"_a, nb::arg("out").noconvert());
+  m.def(
+      "warp_series",
+      [](const Matrix& x, std::size_t length, std::size_t stride, const Matrix& parameters, bool around, const MutableMatrix& out) {
+        // A parameter row is stretch, wave, move and amplitude.
+        require_scores(out, x.shape(0), x.shape(1));
+        require_scores(parameters, x.shape(0), 4);
+        if (length * stride == 0 || x.shape(1) % (length * stride) != 0) throw std::invalid_argument("no series of that length");
+        nb::gil_scoped_release release;
+        for (std::size_t row = 0; row < x.shape(0); ++row) {
+          const double* const p = parameters.data() + row * 4;
+          for (std::size_t sensor = 0; sensor < x.shape(1); sensor += length * stride)
+            for (std::size_t k = 0; k < stride; ++k)
+              warp_series(x.data() + row * x.shape(1) + sensor + k, length, stride, {p[0], p[1], p[2], p[3]}, around,
+                          out.data() + row * x.shape(1) + sensor + k);
+        }
+      },
+      "x"_a, "length"_a, "stride"_a, "parameters"_a, "around"_a, nb::arg("out").noconvert());
 
   nb::class_<StopFlag>(m, "StopFlag").def(nb::init<>()).def("set", [](StopFlag& self) { self.set = true; });
 

@@ -1,5 +1,6 @@
 """Random forests for data with shape: images, time series, EEG, volumes."""
 
+from morforest.augment import ImageCopies, SeriesCopies
 from morforest.boosting import MorfBoostingClassifier, MorfBoostingRegressor
 from morforest.channels import Difference, Gradient, Magnitude, Raw, Square
 from morforest.dictionary import Atoms, Axis, Haar, Mixture, Pair, Patch, SparseOblique
@@ -18,6 +19,7 @@ __all__ = [
     "Difference",
     "Gradient",
     "Haar",
+    "ImageCopies",
     "Magnitude",
     "Mixture",
     "MorfBoostingClassifier",
@@ -29,6 +31,7 @@ __all__ = [
     "Pair",
     "Patch",
     "Raw",
+    "SeriesCopies",
     "SparseOblique",
     "Square",
 ]

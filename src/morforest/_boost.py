@@ -13,79 +13,140 @@ import numpy as np
 from morforest._grow import TrainingTable
 from morforest._kernel import core
 from morforest._losses import Loss, leaf_quantiles
+from morforest._model import Forest
+from morforest._numbers import to_core_dtype
+from morforest.augment import Copier
 from morforest.channels import to_core
+
+COPIES = 2**63 + 1  # numbers the draws of copies; no round has that number
+GENERATIONS = 16  # of copies in a fit
 
 
 @dataclass
 class Boosting:
-    """Everything that the rounds of one fit share."""
+    """Everything that the rounds of one fit share.
+
+    With a `copier` the rows are followed by copies of them, which are drawn anew a few times.
+    """
 
     table: TrainingTable
     loss: Loss
-    scores: np.ndarray  # of the model so far (n, outputs); rounds add to them
+    baseline: np.ndarray
     order: np.ndarray  # rows in canonical order
     copies: np.ndarray  # how often each row counts in training; 0: held out
     weight: np.ndarray  # what a copy counts for
-    draws: int  # samples of a round; 0: all
+    share: float  # of the samples that a round sees
     seed: int
     rule: dict[str, Any]
     l2: float
     learning_rate: float
+    before: Forest | None = None  # rounds of an earlier fit
+    copier: Copier | None = None
+    period: int = 1  # rounds of a generation of copies
+
+    def __post_init__(self) -> None:
+        self.rows = len(self.order)
+        self.trees: list[Tree] = []
+        self._cells = self.table.core
+        self.scores = self._scores(self.table.X, self._cells)
 
     def rounds(self, numbers: range, stop: Any) -> Iterator[dict[str, np.ndarray]]:
         """Grow the trees of some numbers one after another, each on what the last left over."""
-        rows, outputs = self.scores.shape
-        gradients = core.Gradients(rows, outputs)
-        weight = self.weight[:, np.newaxis]
-        weighted = bool((self.weight != 1).any())
         for number in numbers:
-            gradient, curvature = self.loss.steps(self.scores)
-            if weighted:
-                gradient, curvature = gradient * weight, curvature * weight
-            gradients.set(gradient, curvature)
-            key = np.array([core.tree_key(self.seed, number)], dtype=np.uint64)
-            count = self.copies
-            if self.draws:
-                count = core.draw_subsets(key, self.draws, self.order, self.copies)
-            grown: dict[str, np.ndarray] = core.grow_trees(
-                self.table.core,
-                self.table.dictionary,
-                key,
-                count,
-                count,
-                stop=stop,
-                criterion="gradient",
-                classes=np.empty(0, dtype=np.uint32),
-                class_count=0,
-                values=np.empty(0, dtype=np.int64),
-                bits=0,
-                gradients=gradients,
-                l2=self.l2,
-                learning_rate=self.learning_rate,
-                largest_leaf=self.loss.largest_step,
-                **self.rule,
-            )
-            leaf = self._leaves(grown, outputs)
-            if not np.isnan(self.loss.quantile):
-                grown["leaf_value"] = self.learning_rate * leaf_quantiles(
-                    self.loss.target - self.scores[:, 0],
-                    count * self.weight,
-                    leaf,
-                    len(grown["leaf_value"]),
-                    self.loss.quantile,
-                )
-            self.scores += grown["leaf_value"].reshape(-1, outputs)[leaf]
-            yield grown
+            if self.copier is not None and (number % self.period == 0 or number == numbers.start):
+                self._draw_copies(number // self.period)
+            yield self._round(number, stop)
 
-    def _leaves(self, grown: dict[str, np.ndarray], outputs: int) -> np.ndarray:
-        """Return the number of the leaf that each row falls into."""
+    def _round(self, number: int, stop: Any) -> dict[str, np.ndarray]:
+        rows, outputs = self.scores.shape
+        gradient, curvature = self.loss.steps(self.scores)
+        if (self.weight != 1).any():
+            weight = self.weight[:, np.newaxis]
+            gradient, curvature = gradient * weight, curvature * weight
+        gradients = core.Gradients(rows, outputs)
+        gradients.set(gradient, curvature)
+        key = np.array([core.tree_key(self.seed, number)], dtype=np.uint64)
+        count = self.copies
+        if self.share < 1:
+            draws = max(1, round(self.share * int(count.sum())))
+            count = core.draw_subsets(key, draws, self.order, self.copies)
+        grown: dict[str, np.ndarray] = core.grow_trees(
+            self._cells,
+            self.table.dictionary,
+            key,
+            count,
+            count,
+            stop=stop,
+            criterion="gradient",
+            classes=np.empty(0, dtype=np.uint32),
+            class_count=0,
+            values=np.empty(0, dtype=np.int64),
+            bits=0,
+            gradients=gradients,
+            l2=self.l2,
+            learning_rate=self.learning_rate,
+            largest_leaf=self.loss.largest_step,
+            **self.rule,
+        )
+        tree = Tree(self.table, grown, outputs)
+        leaf = tree.leaves(self._cells)
+        if not np.isnan(self.loss.quantile):
+            grown["leaf_value"] = self.learning_rate * leaf_quantiles(
+                self.loss.target - self.scores[:, 0],
+                count * self.weight,
+                leaf,
+                len(grown["leaf_value"]),
+                self.loss.quantile,
+            )
+            tree.values = grown["leaf_value"].reshape(-1, outputs)
+        self.scores += tree.values[leaf]
+        self.trees.append(tree)
+        return grown
+
+    def _scores(self, X: np.ndarray, cells: Any) -> np.ndarray:
+        """Return what the model so far says of some samples."""
+        scores = np.tile(self.baseline, (len(X), 1))
+        if self.before is not None:
+            scores += self.before.predict_sum(to_core_dtype(X))
+        for tree in self.trees:
+            scores += tree.values[tree.leaves(cells)]
+        return scores
+
+    def _draw_copies(self, generation: int) -> None:
+        """Draw copies of the rows that are trained on; those held out have none."""
+        assert self.copier is not None
+        n = self.rows
+        train = np.flatnonzero(self.copies[:n])
+        ranks = np.empty(n, dtype=np.uint32)
+        ranks[self.order[:n]] = np.arange(n)
+        key = core.derive(core.tree_key(self.seed, COPIES), generation)
+        X = self.table.X[train]
+        made = self.copier.generation(np.ascontiguousarray(X), ranks[train], key)[len(train) :]
+        of = np.concatenate([np.arange(n), np.tile(train, self.copier.copies)])
+        self._cells = self.table.of(np.concatenate([self.table.X, made]))
+        self.loss = self.loss.of(of)
+        self.copies, self.weight = self.copies[of], self.weight[of]
+        # Copies in the canonical order of their originals.
+        among = np.argsort(ranks[train]).astype(np.uint32)
+        later = [n + c * len(train) + among for c in range(self.copier.copies)]
+        self.order = np.concatenate([self.order[:n], *later]).astype(np.uint32)
+        more = self._scores(made, self.table.of(made))
+        self.scores = np.concatenate([self.scores[:n], more])
+
+
+class Tree:
+    """A tree of one round, as the core finds leaves in it."""
+
+    def __init__(self, table: TrainingTable, grown: dict[str, np.ndarray], outputs: int):
         nodes = len(grown["next"])
-        real = self.table.cell_format.real
+        real = table.cell_format.real
         threshold = np.asarray(grown["threshold"], dtype=np.float64 if real else np.int64)
-        tree = core.Forest(
-            shape=list(self.table.plan.shape),
-            views=self.table.dictionary.views,
-            sources=to_core(self.table.plan.sources()),
+        self.next = grown["next"].astype(np.int64)
+        self.values = grown["leaf_value"].reshape(-1, outputs)
+        self.core = core.Forest(
+            shape=list(table.plan.shape),
+            views=table.dictionary.views,
+            sources=to_core(table.plan.sources()),
             tree_begin=np.array([0, nodes], dtype=np.int64),
             next=grown["next"].astype(np.int32, copy=False),
             threshold=np.empty(0, np.int64) if real else threshold,
@@ -100,8 +161,10 @@ class Boosting:
             leaf_value=grown["leaf_value"],
             values=outputs,
         )
-        following: np.ndarray = grown["next"].astype(np.int64)
-        return -1 - following[tree.find_leaves(0, self.table.core)]
+
+    def leaves(self, cells: Any) -> np.ndarray:
+        """Return the number of the leaf that each row of a table falls into."""
+        return -1 - self.next[self.core.find_leaves(0, cells)]
 
 
 class RoundProgress:

@@ -31,6 +31,7 @@ from morforest._numbers import (
     choose_target_format,
     whole_weights,
 )
+from morforest.augment import make_copier
 from morforest.channels import to_core
 from morforest.dictionary import default_dictionary
 
@@ -54,6 +55,7 @@ class BaseMorf(BaseEstimator):
     max_samples: int | float | None = None
     oob_score: Any = False
     class_weight: Any = None
+    augment: Any = None
     warm_start: bool = False
     n_jobs: int | None = None
     verbose: int = 0
@@ -149,6 +151,7 @@ class BaseMorf(BaseEstimator):
         draws = self._bag_size(total)
         rule = self._rule(X.shape[1], draws or total)
         class_factors = self._class_factors(target, weights)
+        copier = make_copier(self.augment, plan.shape, plan.channel_axis, X)
 
         # Nothing above takes long, so that mistakes show at once.
         cell_format, cells = choose_format(X, plan.bounds())
@@ -161,6 +164,7 @@ class BaseMorf(BaseEstimator):
                 )
         table = TrainingTable(X, plan, cell_format, cells, self.n_jobs)
         tree_weight = WEIGHT_LIMIT if fractional is not None and not draws else draws or total
+        tree_weight *= 1 + (copier.copies if copier else 0)
         targets, target_format = self._encode_target(target, tree_weight)
         if target_format is not None:
             decrease = np.ldexp(rule["min_impurity_decrease"], -target_format.gain_exponent)
@@ -176,7 +180,7 @@ class BaseMorf(BaseEstimator):
             classes,
             target if classes.size else EMPTY_CLASSES,
         )
-        return GrowthTask(table, bagging, self._seed, targets, rule), target_format
+        return GrowthTask(table, bagging, self._seed, targets, rule, copier), target_format
 
     def _earlier_forest(self, shape: tuple[int, ...]) -> Forest | None:
         before = self._forest

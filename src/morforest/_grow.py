@@ -16,6 +16,7 @@ from morforest._kernel import core
 from morforest._model import Forest
 from morforest._numbers import CellFormat, Cells, blocks, core_dtype, fixed_weights
 from morforest._validation import class_factors
+from morforest.augment import Copier
 
 # Few enough calls to cost nothing, small enough ones for a smooth progress bar and even loads.
 CALLS_PER_JOB = 16
@@ -62,6 +63,14 @@ class TrainingTable:
         """Return a table of some of the rows, with all views that the dictionary looks at."""
         table = core.Table(rows.stop - rows.start, self.dictionary, self.cells.cell_type)
         self._fill(table, 0, rows)
+        return table
+
+    def of(self, X: np.ndarray) -> Any:
+        """Return a table of other samples with the same cells."""
+        table = core.Table(len(X), self.dictionary, self.cells.cell_type)
+        for part in blocks(X.shape):
+            x: np.ndarray = np.ascontiguousarray(X[part], dtype=self.dtype)
+            table.fill(x, part.start, self.cells.shift, self.cells.limit)
         return table
 
     def release(self) -> None:
@@ -179,6 +188,7 @@ class GrowthTask:
     seed: int
     targets: dict[str, Any]  # classes and class_count, or values and bits
     rule: dict[str, Any]
+    copier: Copier | None = None
 
     def keys(self, trees: range) -> np.ndarray:
         """Return the keys of the trees' random numbers."""
@@ -187,6 +197,8 @@ class GrowthTask:
     def grow(self, trees: range, stop: Any) -> dict[str, np.ndarray]:
         """Grow the trees of some numbers, behind one another."""
         keys = self.keys(trees)
+        if self.copier is not None:
+            return self._grow_on_copies(keys, stop)
         count, weight = self.bagging.bags(keys)
         grown: dict[str, np.ndarray] = core.grow_trees(
             self.table.core,
@@ -199,6 +211,52 @@ class GrowthTask:
             **self.rule,
         )
         return grown
+
+    def _grow_on_copies(self, keys: np.ndarray, stop: Any) -> dict[str, np.ndarray]:
+        """Grow each tree on the rows of its bag and on copies of them, made for it alone.
+
+        Rows that the bag leaves out have no copies either, so that they may judge the tree.
+        """
+        assert self.copier is not None
+        ranks = np.empty(len(self.bagging.order), dtype=np.uint32)
+        ranks[self.bagging.order] = np.arange(len(ranks))
+        trees = []
+        for key in keys:
+            count, weight = self.bagging.bags(key[np.newaxis])
+            rows = np.flatnonzero(count[0])
+            X = self.copier.generation(
+                np.ascontiguousarray(self.table.X[rows]), ranks[rows], int(key)
+            )
+            times = 1 + self.copier.copies
+            targets = dict(self.targets)
+            for name in ("classes", "values"):
+                if len(targets[name]):
+                    targets[name] = np.tile(targets[name][rows], times)
+            trees.append(
+                core.grow_trees(
+                    self.table.of(X),
+                    self.table.dictionary,
+                    key[np.newaxis],
+                    np.tile(count[0][rows], times),
+                    np.tile(weight[0][rows], times),
+                    stop=stop,
+                    **targets,
+                    **self.rule,
+                )
+            )
+        return join(trees, self.targets["class_count"])
+
+
+def join(trees: list[dict[str, np.ndarray]], class_count: int) -> dict[str, np.ndarray]:
+    """Put what calls of the core have grown behind one another, as one call would."""
+    payloads = "distribution_size" if class_count else "leaf_value"
+    skipped = 0
+    for some in trees:
+        following = some["next"].astype(np.int64)
+        following[following < -class_count] -= skipped
+        some["next"] = following
+        skipped += len(some[payloads])
+    return {name: np.concatenate([some[name] for some in trees]) for name in trees[0]}
 
 
 def sum_out_of_bag(

@@ -42,7 +42,7 @@ class Loss:
     def average(self, scores: np.ndarray, rows: np.ndarray) -> float:
         """Return the weighted mean of the losses of some rows."""
         part = self.of(rows).values(scores[rows])
-        return mean(part, self.weight[rows])
+        return float(part @ self.weight[rows] / self.weight[rows].sum())
 
     def of(self, rows: np.ndarray) -> Loss:
         """Return the loss of some rows, which may repeat."""

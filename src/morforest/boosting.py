@@ -14,13 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from morforest import _checks as check
 from morforest import _losses as losses
 from morforest import _validation as validation
-from morforest._boost import Boosting, RoundProgress
+from morforest._boost import GENERATIONS, Boosting, RoundProgress
 from morforest._dictionary import Plan, resolve, seed_from
 from morforest._estimator import BaseMorf, limit
 from morforest._grow import TrainingTable, canonical_order
 from morforest._kernel import core
 from morforest._model import Forest, assemble
 from morforest._numbers import choose_format, whole_weights
+from morforest.augment import make_copier
 from morforest.channels import to_core
 from morforest.dictionary import default_dictionary
 
@@ -61,7 +62,10 @@ _PARAMETERS = """dictionary : dictionary object or None, default=None
         Rounds without a lower held-out loss after which fitting stops; the model keeps the rounds
         up to the lowest.
     tol : float, default=1e-7
-        By how much a loss must be lower to count as such.{class_weight}
+        By how much a loss must be lower to count as such.
+    augment : ImageCopies, SeriesCopies or None, default=None
+        Copies of the samples to learn from too, drawn anew 16 times in a fit. Samples that are
+        held out have none.{class_weight}
     warm_start : bool, default=False
         Whether a further fit goes on from the present model.
     n_jobs : int or None, default=None
@@ -170,6 +174,7 @@ class BaseBoosting(BaseMorf):
         copies = np.ones(len(X), dtype=np.uint32) if whole is None else whole
         weight = np.ones(len(X)) if weights is None or whole is not None else weights
         weight = weight * self._class_factors_of(target, weight * copies)
+        copier = make_copier(self.augment, plan.shape, plan.channel_axis, X)
         rule = {
             "splitter": self.splitter,
             "candidates": validation.candidate_count(self.max_features, X.shape[1]),
@@ -191,29 +196,27 @@ class BaseBoosting(BaseMorf):
         order = canonical_order(table.core.hash, target)
         held_out = self._hold_out(target, order)
         copies = np.where(held_out, 0, copies).astype(np.uint32)
-        total = int(copies.sum())
-        draws = max(1, round(self.subsample * total)) if self.subsample < 1 else 0
-        samples = draws or total
+        samples = max(1, round(self.subsample * int(copies.sum())))
         leaf = check.count_or_fraction("min_samples_leaf", self.min_samples_leaf, samples)
         rule["min_samples_leaf"] = limit(leaf)
         loss = self._make_loss(target, weight)
         if before is None:
             self._baseline = loss.of(np.repeat(np.arange(len(X)), copies)).baseline()
-            scores = np.tile(self._baseline, (len(X), 1))
-        else:
-            scores = self._baseline + before.predict_sum(X, self.n_jobs)
         task = Boosting(
             table=table,
             loss=loss,
-            scores=scores,
+            baseline=self._baseline,
             order=order,
             copies=copies,
             weight=weight,
-            draws=draws,
+            share=float(self.subsample),
             seed=self._seed,
             rule=rule,
             l2=float(self.l2),
             learning_rate=float(self.learning_rate),
+            before=before,
+            copier=copier,
+            period=max(1, -(-int(self.max_iter) // GENERATIONS)),
         )
         return task, np.flatnonzero(held_out)
 
@@ -406,6 +409,7 @@ class MorfBoostingClassifier(ClassifierMixin, BaseBoosting):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
         tol: float = 1e-7,
+        augment: Any = None,
         class_weight: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -428,6 +432,7 @@ class MorfBoostingClassifier(ClassifierMixin, BaseBoosting):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.augment = augment
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -587,6 +592,7 @@ class MorfBoostingRegressor(RegressorMixin, BaseBoosting):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
         tol: float = 1e-7,
+        augment: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -610,6 +616,7 @@ class MorfBoostingRegressor(RegressorMixin, BaseBoosting):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.augment = augment
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -62,7 +62,10 @@ _FOREST_PARAMETERS = """
         share in (0, 1].
     oob_score : bool or callable, default=False
         Whether to score the forest on the samples that each tree did not see: True for
-        {score}, or a function of (y_true, y_pred)."""
+        {score}, or a function of (y_true, y_pred).
+    augment : ImageCopies, SeriesCopies or None, default=None
+        Copies of its samples that each tree draws and learns from too. Out-of-bag scores stay
+        honest: a tree has copies of its own samples only."""
 
 _CLASS_WEIGHT = """
     class_weight : {"balanced", "balanced_subsample"}, dict or None, default=None
@@ -155,6 +158,7 @@ class MorfClassifier(Classification):
         bootstrap: bool = True,
         max_samples: int | float | None = None,
         oob_score: Any = False,
+        augment: Any = None,
         class_weight: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -177,6 +181,7 @@ class MorfClassifier(Classification):
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.oob_score = oob_score
+        self.augment = augment
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -227,6 +232,7 @@ class MorfRegressor(Regression):
         bootstrap: bool = True,
         max_samples: int | float | None = None,
         oob_score: Any = False,
+        augment: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -248,6 +254,7 @@ class MorfRegressor(Regression):
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.oob_score = oob_score
+        self.augment = augment
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
