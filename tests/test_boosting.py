@@ -242,7 +242,7 @@ def digits(n=400):
     return X[:n].reshape(-1, 8, 8), y[:n]
 
 
-@parametrize_with_checks([MorfBoostingClassifier(max_iter=20), MorfBoostingRegressor(max_iter=60)])
+@parametrize_with_checks([MorfBoostingClassifier(max_iter=20), MorfBoostingRegressor(max_iter=100)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -419,13 +419,14 @@ def test_an_interrupt_keeps_rounds_for_warm_start(monkeypatch):
     np.testing.assert_allclose(warm.fit(X, y)._raw(X), whole._raw(X), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-6, 1e150, 1e300])
-def test_targets_of_any_size(scale):
+@pytest.mark.parametrize("power", [-990, -20, 500, 996])
+def test_targets_of_any_size(power):
     X, y = make_regression(100, 4, random_state=0)
     y = y / np.abs(y).max()
     model = MorfBoostingRegressor(Axis(), max_iter=20, random_state=0)
     plain = model.fit(X, y).predict(X)
-    np.testing.assert_allclose(model.fit(X, y * scale).predict(X) / scale, plain, rtol=1e-6)
+    scaled = model.fit(X, np.ldexp(y, power)).predict(X)
+    np.testing.assert_array_equal(np.ldexp(scaled, -power), plain)
 
 
 def test_a_constant_target():

@@ -23,7 +23,7 @@ from morforest._model import Forest, assemble
 from morforest._numbers import choose_format, whole_weights
 from morforest.augment import make_copier
 from morforest.channels import to_core
-from morforest.dictionary import default_dictionary
+from morforest.dictionary import Axis, Mixture, default_dictionary
 
 __all__ = ["MorfBoostingClassifier", "MorfBoostingRegressor"]
 
@@ -31,20 +31,23 @@ VALIDATION = 2**63  # numbers the draw of the rows that are held out; no round h
 LARGEST_COUNT = 1e15  # of a Poisson target
 
 _PARAMETERS = """dictionary : dictionary object or None, default=None
-        Where split candidates come from, as in :class:`MorfClassifier`.
-    {loss}learning_rate : float, default=0.1
+        Where split candidates come from, as in :class:`MorfClassifier`. None chooses by the shape
+        of a sample: single features and sparse sums, half each, for flat rows, ``Patch()`` for
+        samples with more axes.
+    {loss}learning_rate : float, default=0.05
         Factor of each tree's leaves. Smaller ones need more rounds, and are often a little better.
-    max_iter : int, default={max_iter}
+    max_iter : int, default=500
         Number of rounds, of one tree each, whatever the number of classes.
     data_shape : tuple of int or None, default=None
         Shape of one sample where X has flat rows, such as ``(28, 28)``. None takes it from X.
     channel_axis : int or None, default=None
         Axis of one sample that holds channels (sensors, colours).
-    max_features : {{"sqrt", "log2"}}, int, float or None, default={max_features}
-        How many candidates are drawn at each node, as in :class:`MorfClassifier`.
+    max_features : {{"auto", "sqrt", "log2"}}, int, float or None, default="auto"
+        How many candidates are drawn at each node, as in :class:`MorfClassifier`. "auto" is the
+        number of features for flat rows, and its square root for samples with more axes.
     splitter : {{"histogram", "exact", "random"}}, default="histogram"
         How thresholds are found, as in :class:`MorfClassifier`.
-    subsample : float, default={subsample}
+    subsample : float, default=0.5
         Share of the samples that a round sees, drawn anew for each.
     max_depth : int or None, default=6
         Largest depth of a tree; None does not limit it.
@@ -52,7 +55,7 @@ _PARAMETERS = """dictionary : dictionary object or None, default=None
         Both sides of a split need as many samples. A float is a share of those of a round.
     max_leaf_nodes : int or None, default=None
         Largest number of leaves of a tree; the splits with the largest gain come first.
-    l2 : float, default=1.0
+    l2 : float, default=0.3
         Added to the curvature of a leaf: larger values make leaves of few samples smaller.
     early_stopping : bool, default=False
         Whether to hold samples out, and to stop when their loss no longer falls.
@@ -142,6 +145,8 @@ class BaseBoosting(BaseMorf):
         target = self._read_target(y, len(X))
         weights = validation.check_weights(sample_weight, len(X))
         chosen = default_dictionary(shape) if self.dictionary is None else self.dictionary
+        if self.dictionary is None and len(shape) == 1:
+            chosen = Mixture([Axis(), chosen])
         plan = resolve(chosen, shape, self.channel_axis)
         plan = replace(plan, dictionary=clone(plan.dictionary))
         if weights is not None and not weights.all():
@@ -175,9 +180,12 @@ class BaseBoosting(BaseMorf):
         weight = np.ones(len(X)) if weights is None or whole is not None else weights
         weight = weight * self._class_factors_of(target, weight * copies)
         copier = make_copier(self.augment, plan.shape, plan.channel_axis, X)
+        max_features = self.max_features
+        if isinstance(max_features, str) and max_features == "auto":
+            max_features = None if len(plan.shape) == 1 else "sqrt"
         rule = {
             "splitter": self.splitter,
-            "candidates": validation.candidate_count(self.max_features, X.shape[1]),
+            "candidates": validation.candidate_count(max_features, X.shape[1]),
             "max_depth": limit(self.max_depth),
             "min_samples_split": 2,
             "min_weight_fraction_leaf": 0.0,
@@ -394,17 +402,17 @@ class MorfBoostingClassifier(ClassifierMixin, BaseBoosting):
         self,
         dictionary: Any = None,
         *,
-        learning_rate: float = 0.1,
-        max_iter: int = 300,
+        learning_rate: float = 0.05,
+        max_iter: int = 500,
         data_shape: Any = None,
         channel_axis: int | None = None,
-        max_features: Any = "sqrt",
+        max_features: Any = "auto",
         splitter: str = "histogram",
         subsample: float = 0.5,
         max_depth: int | None = 6,
         min_samples_leaf: int | float = 5,
         max_leaf_nodes: int | None = None,
-        l2: float = 1.0,
+        l2: float = 0.3,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
@@ -577,17 +585,17 @@ class MorfBoostingRegressor(RegressorMixin, BaseBoosting):
         *,
         loss: str = "squared_error",
         quantile: float = 0.5,
-        learning_rate: float = 0.1,
-        max_iter: int = 300,
+        learning_rate: float = 0.05,
+        max_iter: int = 500,
         data_shape: Any = None,
         channel_axis: int | None = None,
-        max_features: Any = 1 / 3,
+        max_features: Any = "auto",
         splitter: str = "histogram",
         subsample: float = 0.5,
         max_depth: int | None = 6,
         min_samples_leaf: int | float = 5,
         max_leaf_nodes: int | None = None,
-        l2: float = 1.0,
+        l2: float = 0.3,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
@@ -671,12 +679,10 @@ class MorfBoostingRegressor(RegressorMixin, BaseBoosting):
         return map(self._values, self._staged_raw(X))
 
 
-for _cls, _loss, _features, _weights in (
-    (MorfBoostingClassifier, "", '"sqrt"', _CLASS_WEIGHT),
-    (MorfBoostingRegressor, _LOSS, "1/3", ""),
+for _cls, _loss, _weights in (
+    (MorfBoostingClassifier, "", _CLASS_WEIGHT),
+    (MorfBoostingRegressor, _LOSS, ""),
 ):
-    _text = _PARAMETERS.format(
-        loss=_loss, max_features=_features, max_iter=300, subsample=0.5, class_weight=_weights
-    )
+    _text = _PARAMETERS.format(loss=_loss, class_weight=_weights)
     _doc = (_cls.__doc__ or "").replace("<parameters>", _text)
     _cls.__doc__ = _doc.replace("<attributes>", _ATTRIBUTES)
