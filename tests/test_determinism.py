@@ -27,7 +27,7 @@ from morforest import (
     SparseOblique,
 )
 from morforest._kernel import core
-from morforest._pack import RAW_SOURCE
+from morforest._pack import raw_sources
 
 GOLDEN = Path(__file__).with_name("golden.json")
 SPLITTERS = ("histogram", "exact", "random")
@@ -386,7 +386,7 @@ def contents(case):
     model, X, y, weights = case
     model.fit(X, y, sample_weight=weights)
     found = arrays(model)
-    if np.array_equal(found["sources"], RAW_SOURCE):  # hashes older than other channels
+    if np.array_equal(found["sources"], raw_sources(len(found["views"]))):  # older hashes
         del found["sources"]
     shares = {"importances": model.feature_importances_, "shares": model.split_shares_}
     return {**found, **shares, "predictions": predictions(model, X)}

@@ -1,7 +1,7 @@
 """Random forests for data with shape: images, time series, EEG, volumes."""
 
 from morforest.channels import Difference, Gradient, Magnitude, Raw, Square
-from morforest.dictionary import Atoms, Axis, Haar, Mixture, Pair, Patch, SparseOblique
+from morforest.dictionary import Atoms, Axis, Haar, Kernel, Mixture, Pair, Patch, SparseOblique
 from morforest.forest import (
     MorfClassifier,
     MorfRegressor,
@@ -17,6 +17,7 @@ __all__ = [
     "Difference",
     "Gradient",
     "Haar",
+    "Kernel",
     "Magnitude",
     "Mixture",
     "MorfClassifier",
