@@ -214,7 +214,7 @@ def gabor_kernels(size: tuple[int, ...], plane: list[int]) -> list[np.ndarray]:
 
 def _places(size: tuple[int, ...]) -> list[np.ndarray]:
     """Return the place of each cell along each axis, from its middle, in sizes of the kernel."""
-    return np.meshgrid(*[(np.arange(k) - (k - 1) / 2) / k for k in size], indexing="ij")
+    return list(np.meshgrid(*[(np.arange(k) - (k - 1) / 2) / k for k in size], indexing="ij"))
 
 
 def _bell(size: tuple[int, ...]) -> np.ndarray:
@@ -261,12 +261,12 @@ def _along_last_axes(
     """Give a kernel the axes of a sample."""
     if kernel.ndim == len(shape):
         return kernel
-    free = [axis for axis in range(len(shape)) if axis != channel_axis]
-    if kernel.ndim > len(free):
+    if kernel.ndim > len(shape):
         raise ValueError(
             f"kernel has an array of {kernel.ndim} axes, but samples of shape {shape} have "
-            f"{len(free)}{'' if channel_axis is None else ' beside the channel axis'}."
+            f"{len(shape)}: give at most one an axis."
         )
+    free = [axis for axis in range(len(shape)) if axis != channel_axis]
     size = [1] * len(shape)
     for axis, length in zip(free[-kernel.ndim :], kernel.shape, strict=True):
         size[axis] = length
