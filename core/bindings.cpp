@@ -152,6 +152,14 @@ std::vector<Source> to_sources(const Vector<double>& numbers) {
   return sources;
 }
 
+std::vector<double> to_numbers(const std::vector<Source>& sources) {
+  std::vector<double> numbers;
+  for (const Source& s : sources)
+    for (const double n : {static_cast<double>(s.kind), static_cast<double>(s.axis), static_cast<double>(s.other_axis), s.cosine, s.sine})
+      numbers.push_back(n);
+  return numbers;
+}
+
 nb::dict to_dict(Trees trees) {
   nb::dict d;
   d["tree_size"] = to_numpy(std::move(trees.tree_size));
@@ -289,9 +297,28 @@ NB_MODULE(MORFOREST_MODULE, m) {
           },
           "min_size"_a, "max_size"_a, "sizes"_a, "reach"_a)
       .def(
+          "add_kernels",
+          [](Dictionary& self, const std::vector<std::vector<std::int64_t>>& extent, const std::vector<std::vector<std::uint32_t>>& cell,
+             const std::vector<std::vector<std::int32_t>>& weight, const std::vector<std::vector<std::uint64_t>>& dilations,
+             std::int64_t dilation, bool random_signs) {
+            if (cell.size() != extent.size() || weight.size() != extent.size() || dilations.size() != extent.size())
+              throw std::invalid_argument("kernels need an extent, cells, weights and dilations each");
+            std::vector<Kernel> kernels;
+            for (std::size_t k = 0; k < extent.size(); ++k) {
+              if (cell[k].size() != weight[k].size()) throw std::invalid_argument("a kernel needs a weight a cell");
+              Kernel kernel{extent[k], {}, dilations[k], dilation};
+              for (std::size_t t = 0; t < cell[k].size(); ++t) kernel.taps.push_back({cell[k][t], weight[k][t]});
+              kernels.push_back(std::move(kernel));
+            }
+            self.add_kernels(std::move(kernels), random_signs);
+          },
+          "extent"_a, "cell"_a, "weight"_a, "dilations"_a, "dilation"_a, "random_signs"_a)
+      .def(
           "set_cumulative",
           [](Dictionary& self, const Vector<std::uint64_t>& cumulative) { self.set_cumulative(to_vector(cumulative)); },
           "cumulative"_a)
+      .def_prop_ro("view_sources", [](const Dictionary& self) { return to_numpy(to_numbers(self.view_sources())); },
+                   nb::rv_policy::automatic, "The source of each view, five numbers each.")
       .def_prop_ro("views", [](const Dictionary& self) { return to_numpy(std::vector<std::uint32_t>(self.views())); },
                    nb::rv_policy::automatic)
       .def_prop_ro("cells", &Dictionary::cells)
@@ -617,7 +644,19 @@ NB_MODULE(MORFOREST_MODULE, m) {
             nb::gil_scoped_release release;
             self.add_tree(tree, table, rows.data(), rows.size(), out.data());
           },
-          "tree"_a, "table"_a, "rows"_a, nb::arg("out").noconvert());
+          "tree"_a, "table"_a, "rows"_a, nb::arg("out").noconvert())
+      .def(
+          "importances",
+          [](const Forest& self, const Vector<double>& amount) {
+            if (amount.size() != self.nodes()) throw std::invalid_argument("an amount a node is needed");
+            std::vector<double> shared(static_cast<std::size_t>(self.features())), used(shared.size());
+            {
+              nb::gil_scoped_release release;
+              self.add_importances(amount.data(), shared.data(), used.data());
+            }
+            return nb::make_tuple(to_numpy(std::move(shared)), to_numpy(std::move(used)));
+          },
+          "amount"_a, "Each node's amount, shared out among its atom's features; and how many atoms use each feature.");
 
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {

@@ -1,10 +1,10 @@
 // A dictionary, resolved for a data shape, and the sampling of atoms from it.
 //
 // An atom is a short list of weighted *cells* of a row. A row of the table is a sequence of *views* of the sample, each
-// with one cell a feature: the raw values, or their prefix sums along some axes. In a view with prefix sums along an
-// axis, the sum over an interval is the difference of two cells, so a patch costs 2^k cells whatever its size. Where atoms look
-// at derived channels too, each view has a *plane* of cells a source (see channels.hpp). One more cell, always zero, ends the
-// row. A *direct* dictionary has no prefix sums: its cells are features, which is what float64 tables and `sample` need.
+// with one cell a feature: the values of a source (see channels.hpp), or their prefix sums along some axes. In a view with
+// prefix sums along an axis, the sum over an interval is the difference of two cells, so a patch costs 2^k cells whatever its
+// size. One more cell, always zero, ends the row. A *direct* dictionary has no prefix sums: its cells are features, which is
+// what float64 tables and `sample` need.
 #pragma once
 
 #include <algorithm>
@@ -68,14 +68,23 @@ enum class Lobes : std::uint8_t { two, three, square };
 
 inline constexpr std::size_t max_box_axes = 4, max_box_corners = std::size_t{1} << max_box_axes;
 
+// A weighted patch. Cells may lie `dilation` apart.
+struct Kernel {
+  std::vector<std::int64_t> extent;         // along each axis, before dilation
+  std::vector<Corner> taps;                 // cells counted from the first of the kernel, before dilation
+  std::vector<std::uint64_t> cumulative{};  // probabilities of dilations 1, 2, ...; empty: `dilation`
+  std::int64_t dilation = 1;
+};
+
 struct Component {
-  enum class Kind { axis, finite, sparse, patch, haar, pair } kind;
-  std::uint32_t view_begin = 0;             // first cell of the view its atoms look at
-  std::vector<std::uint32_t> planes{0};     // first cells, within the view, of the sources its atoms look at
+  enum class Kind { axis, finite, sparse, patch, haar, pair, kernel } kind;
+  std::vector<std::uint32_t> first_cells{}; // of the views its atoms look at, one a source
   std::vector<std::uint64_t> cumulative{};  // finite: of the atoms (empty: uniform); sparse: of the number of nonzeros
   AtomList atoms{};                         // finite
-  std::vector<PatchAxis> axes{};            // patch, haar, pair
+  std::vector<PatchAxis> axes{};            // patch, haar, pair, kernel
   std::vector<Lobes> lobes{};               // haar
+  std::vector<Kernel> kernels{};            // kernel
+  bool random_signs = false;                // kernel: each tap's sign is drawn
   std::size_t box_corners = 0;              // patch: at most so many, if an interval along each axis; else 0
 
   bool uniform() const { return kind == Kind::axis || (kind == Kind::finite && cumulative.empty()); }
@@ -96,14 +105,12 @@ class Dictionary {
     }
   }
 
-  // Of the components added from now on; at first that of the first source.
-  void set_sources(const std::vector<std::uint32_t>& sources) {
-    if (sources.empty()) throw std::invalid_argument("a component needs a source");
-    planes_.clear();
-    for (const std::uint32_t source : sources) {
-      if (source >= sources_.size()) throw std::invalid_argument("no such source");
-      planes_.push_back(static_cast<std::uint32_t>(source * features_));
-    }
+  // Of the components added from now on; at first the first source.
+  void set_sources(std::vector<std::uint32_t> numbers) {
+    if (numbers.empty()) throw std::invalid_argument("a component needs a source");
+    for (const std::uint32_t number : numbers)
+      if (number >= sources_.size()) throw std::invalid_argument("no such source");
+    current_ = std::move(numbers);
   }
 
   void add_axis() { add(Component{.kind = Component::Kind::axis}, 0); }
@@ -172,6 +179,29 @@ class Dictionary {
     add(std::move(component), prefixed_axes);
   }
 
+  // Weighted patches within the data, drawn equally often. `random_signs`: the sign of each weight is drawn anew for each atom.
+  void add_kernels(std::vector<Kernel> kernels, bool random_signs) {
+    const std::vector<std::int64_t> ones = all_axes(std::int64_t{1});
+    Component component{.kind = Component::Kind::kernel, .kernels = std::move(kernels), .random_signs = random_signs};
+    add_axes(component, {ones, ones}, all_axes(Boundary::inside), all_axes(true));
+    if (component.kernels.empty()) throw std::invalid_argument("kernels are missing");
+    for (const Kernel& kernel : component.kernels) {
+      if (kernel.extent.size() != shape_.size() || kernel.taps.empty()) throw std::invalid_argument("a kernel needs an extent along each axis, and weights");
+      if (!kernel.cumulative.empty() && kernel.cumulative.back() != ~std::uint64_t{0}) throw std::invalid_argument("probabilities of dilations");
+      const auto most = kernel.cumulative.empty() ? kernel.dilation : static_cast<std::int64_t>(kernel.cumulative.size());
+      std::int64_t reach = 0;  // the last cell
+      for (std::size_t axis = 0; axis < shape_.size(); ++axis) {
+        if (kernel.extent[axis] < 1 || kernel.extent[axis] > shape_[axis] || most < 1 || most > (std::int64_t{1} << 29) ||
+            (kernel.extent[axis] - 1) * most >= shape_[axis])
+          throw std::invalid_argument("a kernel does not fit the axis");
+        reach += (kernel.extent[axis] - 1) * component.axes[axis].stride;
+      }
+      for (const Corner& tap : kernel.taps)
+        if (tap.cell > reach) throw std::invalid_argument("a kernel has weights outside of its extent");
+    }
+    add(std::move(component), 0);
+  }
+
   // Probabilities of components 0..c as 64-bit fractions; needed when there is more than one component.
   void set_cumulative(std::vector<std::uint64_t> cumulative) {
     if (cumulative.empty() || cumulative.size() != components_.size() || cumulative.back() != ~std::uint64_t{0})
@@ -191,13 +221,11 @@ class Dictionary {
   const std::vector<Component>& components() const { return components_; }
   const std::vector<std::uint64_t>& cumulative() const { return cumulative_; }
   const std::vector<std::uint32_t>& views() const { return views_; }  // bit mask of prefixed axes, a view each
-  const std::vector<Source>& sources() const { return sources_; }
-  std::size_t cells() const { return views_.size() * view_cells() + 1; }
+  const std::vector<Source>& view_sources() const { return view_sources_; }           // of each view
+  std::size_t cells() const { return views_.size() * static_cast<std::size_t>(features_) + 1; }
   std::uint32_t zero_cell() const { return static_cast<std::uint32_t>(cells() - 1); }
 
  private:
-  std::size_t view_cells() const { return sources_.size() * static_cast<std::size_t>(features_); }
-
   template <class T>
   std::vector<T> all_axes(T value) const {
     return std::vector<T>(shape_.size(), value);
@@ -232,15 +260,19 @@ class Dictionary {
   }
 
   void add(Component component, std::uint32_t prefixed_axes) {
-    component.planes = planes_;
-    if (component.planes.size() > 1 && component.uniform()) throw std::invalid_argument("such a component looks at one source");
-    auto view = std::find(views_.begin(), views_.end(), prefixed_axes);
-    if (view == views_.end()) {
-      if ((views_.size() + 1) * view_cells() >= (std::size_t{1} << 31))
-        throw std::invalid_argument("too many cells: fewer features or fewer kinds of patches");
-      view = views_.insert(views_.end(), prefixed_axes);
+    if (current_.size() > 1 && component.uniform()) throw std::invalid_argument("such a component looks at one source");
+    for (const std::uint32_t number : current_) {
+      const Source& source = sources_[number];
+      std::size_t view = 0;
+      while (view < views_.size() && !(views_[view] == prefixed_axes && view_sources_[view] == source)) ++view;
+      if (view == views_.size()) {
+        if ((views_.size() + 1) * static_cast<std::size_t>(features_) >= (std::size_t{1} << 31))
+          throw std::invalid_argument("too many cells: fewer features, channels or kinds of patches");
+        views_.push_back(prefixed_axes);
+        view_sources_.push_back(source);
+      }
+      component.first_cells.push_back(static_cast<std::uint32_t>(view * static_cast<std::size_t>(features_)));
     }
-    component.view_begin = static_cast<std::uint32_t>(static_cast<std::size_t>(view - views_.begin()) * view_cells());
     components_.push_back(std::move(component));
   }
 
@@ -248,10 +280,11 @@ class Dictionary {
   bool direct_;
   std::int64_t features_;
   std::vector<Source> sources_;
-  std::vector<std::uint32_t> planes_{0};
+  std::vector<std::uint32_t> current_{0};  // numbers of the sources that components look at
   std::vector<Component> components_;
   std::vector<std::uint64_t> cumulative_;
   std::vector<std::uint32_t> views_;
+  std::vector<Source> view_sources_;
 };
 
 // Draws atoms for one node after another. Holds scratch memory only; one sampler a thread.
@@ -317,13 +350,14 @@ class Sampler {
         break;
       case Component::Kind::haar: draw_haar(component, stream, out); break;
       case Component::Kind::pair: draw_pair(component, stream, out); break;
+      case Component::Kind::kernel: draw_kernel(component, stream, out); break;
     }
     out.close_atom();
   }
 
-  // Of the source that an atom looks at, drawn where there are several.
+  // Of the view that an atom looks at, drawn where there are several.
   static std::uint32_t first_cell(const Component& component, Stream& stream) {
-    return component.view_begin + component.planes[stream.below(component.planes.size())];
+    return component.first_cells[stream.below(component.first_cells.size())];
   }
 
   // The start of a random permutation, drawn lazily and undone lazily: cost follows the draws and not the population.
@@ -431,7 +465,7 @@ class Sampler {
 
   void draw_pair(const Component& component, Stream& stream, AtomList& out) {
     const std::uint32_t first = first_cell(component, stream);
-    const bool again = component.planes.size() > 1 && stream.coin();
+    const bool again = component.first_cells.size() > 1 && stream.coin();
     const std::uint32_t second = again ? first_cell(component, stream) : first;
     boxes_.clear();
     bool apart = second != first;
@@ -455,7 +489,33 @@ class Sampler {
         const Box& box = boxes_[number++];
         add_range(axis, box.moved, box.moved + box.size, 1);
       });
+    if (dictionary_.direct()) merge_corners();  // rectangles that overlap share features
     out.add_corners(corners_.data(), corners_.size());
+  }
+
+  // Adds up the weights of equal cells, in ascending order.
+  void merge_corners() {
+    std::sort(corners_.begin(), corners_.end(), [](Corner a, Corner b) { return a.cell < b.cell; });
+    std::size_t size = 0;
+    for (const Corner corner : corners_) {
+      if (size > 0 && corners_[size - 1].cell == corner.cell) corners_[size - 1].weight += corner.weight;
+      else corners_[size++] = corner;
+      if (corners_[size - 1].weight == 0) --size;
+    }
+    corners_.resize(size);
+  }
+
+  void draw_kernel(const Component& component, Stream& stream, AtomList& out) {
+    std::uint32_t first = first_cell(component, stream);
+    const Kernel& kernel = component.kernels[stream.below(component.kernels.size())];
+    const std::int64_t dilation = kernel.cumulative.empty() ? kernel.dilation : 1 + static_cast<std::int64_t>(first_at_least(kernel.cumulative, stream.next()));
+    for (std::size_t axis = 0; axis < component.axes.size(); ++axis) {
+      const PatchAxis& a = component.axes[axis];
+      const std::int64_t size = (kernel.extent[axis] - 1) * dilation + 1;
+      first += static_cast<std::uint32_t>(static_cast<std::int64_t>(stream.below(a.length - size + 1)) * a.stride);
+    }
+    for (const Corner& tap : kernel.taps)
+      out.add_term(first + static_cast<std::uint32_t>(tap.cell * dilation), component.random_signs && stream.coin() ? -tap.weight : tap.weight);
   }
 
   static std::int64_t draw_size(const PatchAxis& axis, Stream& stream) {

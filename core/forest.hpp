@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "dictionary.hpp"
+#include "importance.hpp"
 #include "project.hpp"
 #include "table.hpp"
 #include "walk.hpp"
@@ -120,6 +121,7 @@ class Forest {
   std::size_t trees() const { return arrays_.tree_begin.size() - 1; }
   std::size_t outputs() const { return arrays_.class_count > 0 ? arrays_.class_count : arrays_.values; }
   std::int64_t features() const { return layout_.features; }
+  std::size_t nodes() const { return arrays_.next.size(); }
   // Whether all atoms are narrow patches, so that samples of bytes may be passed as CellType::bytes.
   bool takes_bytes() const {
     std::call_once(bytes_compiled_, [this] { compile_bytes(); });
@@ -155,6 +157,15 @@ class Forest {
       find_leaves(type, cells, size, 0, {}, out + first);
       for (std::size_t i = first; i < first + size; ++i) out[i] -= root(tree);
     });
+  }
+
+  // Shares out amount[node] among the features of each split's atom, see Importance: adds to shared[features], used[features].
+  void add_importances(const double* amount, double* shared, double* used) const {
+    Importance importance(layout_);
+    for (std::size_t node = 0; node < arrays_.next.size(); ++node) {
+      const std::size_t begin = term_begin_[node], terms = term_begin_[node + 1] - begin;
+      if (terms > 0) importance.add(&arrays_.term_cell[begin], &arrays_.term_weight[begin], terms, amount[node], shared, used);
+    }
   }
 
   // Adds one tree's posterior for the given rows of a training table to out[table row][outputs()].
@@ -361,7 +372,7 @@ class Forest {
     if (real_ != (type == CellType::f64) || (bytes && !takes_bytes())) throw std::invalid_argument("cell type does not fit the forest");
     with_cell_type(type, [&](auto cell) {
       using Cell = decltype(cell);
-      const RowLayout layout(layout_.shape, bytes ? std::vector<std::uint32_t>{0} : layout_.views, layout_.sources);
+      const RowLayout layout = bytes ? layout_.unsummed() : layout_;
       const std::size_t row_bytes = layout.cells() * sizeof(Cell);
       const std::size_t block = rows_at_once(row_bytes);
       const RowBuffer buffer(std::min(block, rows), row_bytes, bytes ? byte_margin(layout) : 0);

@@ -5,6 +5,7 @@
 // and have no prefix sums.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +14,6 @@
 #include <limits>
 #include <memory>
 #include <new>
-#include <optional>
 #include <stdexcept>
 #include <type_traits>
 #include <vector>
@@ -122,15 +122,16 @@ class RowBuffer {
   std::unique_ptr<std::byte, Release> bytes_;
 };
 
-// What the cells of a row are: a view of the sample for each mask of axes along which it holds prefix sums, and in each view a
-// plane for each source.
+// What the cells of a row are: views of the sample one after the other, each of a source and with prefix sums along a mask of axes.
 struct RowLayout {
   std::vector<std::int64_t> shape;
   std::vector<std::uint32_t> views;
-  std::vector<Source> sources;
+  std::vector<Source> sources;  // of the views
   std::int64_t features = 1;
 
-  RowLayout(std::vector<std::int64_t> sample_shape, std::vector<std::uint32_t> view_masks, std::vector<Source> view_sources = {Source{}})
+  RowLayout(std::vector<std::int64_t> sample_shape, std::vector<std::uint32_t> view_masks)
+      : RowLayout(std::move(sample_shape), view_masks, std::vector<Source>(view_masks.size())) {}
+  RowLayout(std::vector<std::int64_t> sample_shape, std::vector<std::uint32_t> view_masks, std::vector<Source> view_sources)
       : shape(std::move(sample_shape)), views(std::move(view_masks)), sources(std::move(view_sources)) {
     if (shape.size() > max_rank) throw std::invalid_argument("more than 32 axes");
     for (const std::int64_t length : shape) {
@@ -138,14 +139,21 @@ struct RowLayout {
       features *= length;
       if (features > (std::int64_t{1} << 29)) throw std::invalid_argument("more than 2^29 features");
     }
-    if (views.empty() || sources.empty() || views.size() * view_cells() >= (std::size_t{1} << 31))
+    if (views.empty() || sources.size() != views.size() || views.size() * static_cast<std::size_t>(features) >= (std::size_t{1} << 31))
       throw std::invalid_argument("impossible number of views");
-    Deriver(shape, sources);  // checks them
+    const Deriver deriver(shape);
+    for (const Source& source : sources) deriver.check(source);
   }
-  explicit RowLayout(const Dictionary& dictionary) : RowLayout(dictionary.shape(), dictionary.views(), dictionary.sources()) {}
-  std::size_t view_cells() const { return sources.size() * static_cast<std::size_t>(features); }
-  std::size_t cells() const { return views.size() * view_cells() + 1; }
-  bool plain() const { return sources.size() == 1 && sources[0].kind == Source::Kind::raw; }
+  explicit RowLayout(const Dictionary& dictionary) : RowLayout(dictionary.shape(), dictionary.views(), dictionary.view_sources()) {}
+
+  // The raw values alone, which is what tables of bytes hold.
+  RowLayout unsummed() const { return RowLayout(shape, {0}); }
+
+  std::size_t cells() const { return views.size() * static_cast<std::size_t>(features) + 1; }
+  // Whether all views are of the raw values.
+  bool plain() const {
+    return std::all_of(sources.begin(), sources.end(), [](const Source& source) { return source.kind == Source::Kind::raw; });
+  }
 };
 
 // Replaces each cell of a view by the sum of the cells up to it along one axis.
@@ -174,7 +182,7 @@ template <class Cell>
 void accumulate(Cell* view, const RowLayout& layout, std::uint32_t prefixed_axes) {
   std::int64_t stride = 1;
   for (std::size_t axis = layout.shape.size(); axis-- > 0;) {
-    if (prefixed_axes >> axis & 1u) accumulate_along(view, static_cast<std::int64_t>(layout.view_cells()), layout.shape[axis], stride);
+    if (prefixed_axes >> axis & 1u) accumulate_along(view, layout.features, layout.shape[axis], stride);
     stride *= layout.shape[axis];
   }
 }
@@ -227,27 +235,25 @@ template <class Cell>
 class RowFiller {
  public:
   RowFiller(const RowLayout& layout, const Quantiser& quantiser)
-      : layout_(layout), quantiser_(quantiser), derive_(layout.shape, layout.sources) {
-    if (layout.plain()) return;
-    if constexpr (!std::is_integral_v<Cell>) throw std::invalid_argument("float64 tables have no derived channels");
-    unsummed_.emplace(layout.shape, std::vector<std::uint32_t>{0});
+      : layout_(layout), unsummed_(layout.unsummed()), quantiser_(quantiser), plain_(layout.plain()), derive_(layout.shape) {
+    if (!plain_ && !std::is_integral_v<Cell>) throw std::invalid_argument("float64 tables have no derived channels");
   }
 
   template <bool hashed = true, class In>
   std::uint64_t operator()(const In* x, Cell* row) {
-    if (layout_.plain()) return fill_row<hashed>(x, layout_, quantiser_, row);
-    const auto p = static_cast<std::size_t>(layout_.features);
+    if (plain_) return fill_row<hashed>(x, layout_, quantiser_, row);
     std::uint64_t hash = 0;
     if constexpr (std::is_integral_v<Cell>) {
+      const auto p = static_cast<std::size_t>(layout_.features);
       raw_.resize(p + 1);
-      hash = fill_row<hashed>(x, *unsummed_, quantiser_, raw_.data());
-      derive_(raw_.data(), [&](std::size_t source, const std::int64_t* values) {
-        Cell* const plane = row + source * p;
-        for (std::size_t j = 0; j < p; ++j) plane[j] = static_cast<Cell>(values[j]);
-      });
-      const std::size_t cells = layout_.view_cells();
-      for (std::size_t v = 1; v < layout_.views.size(); ++v) std::memcpy(row + v * cells, row, cells * sizeof(Cell));
-      for (std::size_t v = 0; v < layout_.views.size(); ++v) accumulate(row + v * cells, layout_, layout_.views[v]);
+      hash = fill_row<hashed>(x, unsummed_, quantiser_, raw_.data());
+      derive_.begin(raw_.data());
+      for (std::size_t v = 0; v < layout_.views.size(); ++v) {
+        const std::int64_t* const values = derive_(layout_.sources[v]);
+        Cell* const view = row + v * p;
+        for (std::size_t j = 0; j < p; ++j) view[j] = static_cast<Cell>(values[j]);
+        accumulate(view, layout_, layout_.views[v]);
+      }
       row[layout_.cells() - 1] = 0;
     }
     return hash;
@@ -255,10 +261,11 @@ class RowFiller {
 
  private:
   const RowLayout& layout_;
+  RowLayout unsummed_;
   Quantiser quantiser_;
+  bool plain_;
   Deriver derive_;
   std::vector<std::int64_t> raw_;
-  std::optional<RowLayout> unsummed_;  // the raw values alone
 };
 
 class Table {
@@ -266,8 +273,10 @@ class Table {
   // Rows without values yet: `fill` must write each of them.
   Table(std::size_t rows, const Dictionary& dictionary, CellType type)
       : type_(type), rows_(rows),
-        layout_(dictionary.shape(), type == CellType::bytes ? std::vector<std::uint32_t>{0} : dictionary.views(), dictionary.sources()),
+        layout_(type == CellType::bytes ? RowLayout(dictionary).unsummed() : RowLayout(dictionary)),
         buffer_(rows, row_bytes(), type == CellType::bytes ? byte_margin(layout_) : 0), hash_(rows) {
+    if (type == CellType::bytes && !RowLayout(dictionary).plain())
+      throw std::invalid_argument("tables of bytes have no derived channels");
     if (type == CellType::f64 && !dictionary.direct())
       throw std::invalid_argument("float64 tables have no prefix sums: the dictionary must be direct");
   }
@@ -291,8 +300,8 @@ class Table {
 
   // Whether atoms over such rows may be applied to this table.
   bool suits(const RowLayout& layout) const {
-    return layout_.shape == layout.shape && (type_ == CellType::bytes || layout_.views == layout.views) &&
-           layout_.sources == layout.sources;
+    if (type_ == CellType::bytes) return layout_.shape == layout.shape && layout.plain();
+    return layout_.shape == layout.shape && layout_.views == layout.views && layout_.sources == layout.sources;
   }
   bool suits(const Dictionary& dictionary) const { return suits(RowLayout(dictionary)); }
 

@@ -281,6 +281,35 @@ class PairAtoms(Boxes):
         return atom.ravel()
 
 
+class KernelAtoms(Boxes):
+    """Weighted patches; `dilations` are the odds of 1, 2, ... for each kernel, or one dilation."""
+
+    def __init__(self, axes, kernels: Sequence[np.ndarray], dilations, signs=False, **channels):
+        super().__init__(axes, **channels)
+        self.kernels = kernels
+        self.dilations = dilations
+        self.signs = signs
+
+    def draw(self, stream: Stream) -> np.ndarray:
+        channel = self.channel(stream)
+        number = stream.below(len(self.kernels))
+        kernel, rate = self.kernels[number], self.dilations
+        if not isinstance(rate, int):
+            odds = rate[number]
+            rate = 1
+            if len(odds) > 1:
+                rate += first_at_least(cumulative_fractions(odds), stream.next())
+        starts = [
+            stream.below(axis.length - (size - 1) * rate)
+            for axis, size in zip(self.axes, kernel.shape, strict=True)
+        ]
+        atom = self.blank()
+        for place in np.argwhere(kernel):
+            sign = -1 if self.signs and stream.next() >> 63 else 1
+            atom[(channel, *(starts + place * rate))] = sign * kernel[tuple(place)]
+        return atom.ravel()
+
+
 MAX_ROUNDS = 16
 
 
@@ -353,8 +382,8 @@ def derive_channel(q: np.ndarray, kind: str, axis=0, other_axis=0, cosine=1.0, s
     length = np.sqrt(down * down + right * right)
     if kind == "magnitude":
         return np.rint(length).astype(np.int64)
-    along = right * cosine + down * sine
-    c = np.divide(along, length, out=np.zeros(q.shape), where=along > 0)
+    down, right = (d / np.where(length > 0, length, 1) for d in (down, right))
+    c = np.maximum(right * cosine + down * sine, 0.0)
     fourth = (c * c) * (c * c)
     return np.rint(length * (fourth * fourth * c)).astype(np.int64)
 

@@ -20,14 +20,22 @@ import morforest
 from morforest import (
     Atoms,
     Axis,
+    Difference,
+    Gradient,
+    Haar,
+    Kernel,
+    Magnitude,
     Mixture,
     MorfClassifier,
     MorfRegressor,
+    Pair,
     Patch,
+    Raw,
     SparseOblique,
+    Square,
 )
 from morforest._kernel import core
-from morforest._pack import RAW_SOURCE
+from morforest._pack import raw_sources
 
 GOLDEN = Path(__file__).with_name("golden.json")
 SPLITTERS = ("histogram", "exact", "random")
@@ -300,6 +308,22 @@ def test_a_weight_of_zero_is_no_row():
         assert_same(model, other, X)
 
 
+# --- derived channels ------------------------------------------------------------------------
+
+
+def test_channels_depend_on_nothing_else_either():
+    X, y = digits()
+    model = classifier(BEYOND["image"]).fit(X, y)
+    order = np.argsort(whole_numbers(300, 2**30, 3), kind="stable")
+    assert_same(model, classifier(BEYOND["image"]).fit(X[order], y[order]), X)
+    assert_same(model, classifier(BEYOND["image"], n_jobs=3).fit(X, y), np.concatenate([X] * 5))
+    for dtype in (np.float32, np.int64):
+        other = classifier(BEYOND["image"]).fit(X.astype(dtype), y)
+        assert_same(model, other, X, X.astype(dtype))
+    weighted = classifier(BEYOND["image"]).fit(X, y, sample_weight=np.full(300, 2))
+    assert_same(weighted, classifier(BEYOND["image"]).fit(*(np.repeat(a, 2, 0) for a in (X, y))), X)
+
+
 # --- both builds of the core -----------------------------------------------------------------
 
 
@@ -332,6 +356,20 @@ DICTIONARIES = {
     "patch fractions": Patch(0.25, 0.5, boundary=("zero", "wrap"), contiguous=False),
     "mixture": Mixture([Patch(max_size=3), Axis(), SparseOblique()], weights=[0.6, 0.3, 0.1]),
 }
+IMAGE_CHANNELS = [Raw(), Magnitude(), Gradient(8)]
+BEYOND = {
+    "patch log": Patch(1, 6, scale="log"),
+    "haar": Haar(lobes=["two", "three", "square"]),
+    "pair": Pair(1, 4, reach=3),
+    "gaussian": Kernel("gaussian"),
+    "gabor": Kernel("gabor", 3, 4),
+    "sign": Kernel("sign", 2, 3, dilation="log"),
+    "own kernels": Kernel([np.array([1, -2, 1]), np.array([[1, 2], [0, -3]])], dilation=2),
+    "magnitude": Patch(1, 3, channels=Magnitude()),
+    "image": Mixture(
+        [Patch(2, 5, channels=IMAGE_CHANNELS), Pair(1, 5, channels=IMAGE_CHANNELS), Axis()]
+    ),
+}
 
 
 def golden_cases():
@@ -344,6 +382,23 @@ def golden_cases():
         for criterion in ("gini", "entropy"):
             model = classifier(dictionary, criterion=criterion, n_estimators=3)
             cases[f"digits, {name}, {criterion}"] = (model, X, y, None)
+    for name, dictionary in BEYOND.items():
+        cases[f"digits, {name}"] = (classifier(dictionary, n_estimators=3), X, y, None)
+    series = X.reshape(-1, 64)
+    rocket = Kernel("rocket", dilation="log", channels=[Raw(), Difference()])
+    cases["series, rocket"] = (classifier(rocket), series, y, None)
+    for name, dictionary in {
+        "haar": Haar(1, 2),
+        "pair": Pair(1, 3),
+        "channels": Patch(1, 3, channels=[Raw(), Difference(), Square()]),
+    }.items():
+        cases[f"table, {name}"] = (regressor(dictionary), flat, target, None)
+    cases["volumes, channels"] = (
+        classifier(Haar(channels=[Gradient(4), Square()]), channel_axis=0),
+        X.reshape(-1, 4, 4, 4),
+        y,
+        None,
+    )
     for name, dictionary in {
         "axis": Axis(),
         "sparse": SparseOblique(2.5),
@@ -386,7 +441,7 @@ def contents(case):
     model, X, y, weights = case
     model.fit(X, y, sample_weight=weights)
     found = arrays(model)
-    if np.array_equal(found["sources"], RAW_SOURCE):  # hashes older than other channels
+    if np.array_equal(found["sources"], raw_sources(len(found["views"]))):  # older hashes
         del found["sources"]
     shares = {"importances": model.feature_importances_, "shares": model.split_shares_}
     return {**found, **shares, "predictions": predictions(model, X)}

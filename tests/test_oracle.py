@@ -4,13 +4,14 @@ Problems are small and awkward: ties, constants, duplicated rows, single feature
 do not occur. Set MORFOREST_EXAMPLES to a factor to search that many times longer, at random.
 """
 
+import math
 import os
 from dataclasses import dataclass, field
 
 import numpy as np
 import oracle
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -20,11 +21,19 @@ import morforest.dictionary
 from morforest import (
     Atoms,
     Axis,
+    Difference,
+    Gradient,
+    Haar,
+    Kernel,
+    Magnitude,
     Mixture,
     MorfClassifier,
     MorfRegressor,
+    Pair,
     Patch,
+    Raw,
     SparseOblique,
+    Square,
     _core,
 )
 from morforest._grow import TrainingTable
@@ -64,6 +73,10 @@ class Problem:
     def classifies(self):
         return self.parameters["criterion"] in CLASSIFICATION
 
+    @property
+    def channel_axis(self):
+        return self.parameters.get("channel_axis")
+
     def fit(self):
         estimator = MorfClassifier if self.classifies else MorfRegressor
         model = estimator(self.dictionary, **self.parameters)
@@ -78,8 +91,104 @@ def whole_if_possible(matrix):
     return matrix.astype(np.int64) if (matrix == np.rint(matrix)).all() else matrix
 
 
+def sources_of(dictionary, shape, channel_axis):
+    """What a dictionary that is no mixture looks at, as the oracle derives it."""
+    channels = getattr(dictionary, "channels", None)
+    listed = channels if isinstance(channels, list) else [channels or Raw()]
+    found = []
+    for channel in listed:
+        axes = getattr(channel, "axes", None)
+        plane = axes or tuple(a for a in range(len(shape)) if a != channel_axis)[-2:]
+        match channel:
+            case Raw():
+                found.append(("raw",))
+            case Square():
+                found.append(("square",))
+            case Difference():
+                found.append(("difference", channel.axis % len(shape)))
+            case Magnitude():
+                found.append(("magnitude", *plane))
+            case Gradient(orientations=count):
+                turns = [2 * math.pi * k / count for k in range(count)]
+                parts = [[round(f(a) * 2**40) / 2**40 for f in (math.cos, math.sin)] for a in turns]
+                found += [("orientation", *plane, *part) for part in parts]
+    return list(dict.fromkeys(found))
+
+
+def log_odds(low, high):
+    return [round(math.log1p(1 / size) * 2**40) for size in range(low, high + 1)]
+
+
+def boxes(dictionary, shape, channel_axis, channels, planes):
+    """The oracle's writing of a dictionary of rectangles."""
+
+    def spread(name, for_channels):
+        value = getattr(dictionary, name)
+        if isinstance(value, tuple):
+            return value
+        return [for_channels if axis == channel_axis else value for axis in range(len(shape))]
+
+    where = {"channels": channels, "planes": planes}
+    if isinstance(dictionary, Kernel):
+        axes = [oracle.PatchAxis(length, 1, 1) for length in shape]
+        kernels = dictionary._kernels(shape, channel_axis)
+        rates = dictionary.dilation
+        if rates == "log":
+            fits = [
+                [(w - 1) // (k - 1) for w, k in zip(shape, kernel.shape, strict=True) if k > 1]
+                for kernel in kernels
+            ]
+            rates = [log_odds(1, min(most, default=1)) for most in fits]
+        signs = isinstance(dictionary.kernel, str) and dictionary.kernel == "sign"
+        return oracle.KernelAtoms(axes, kernels, rates, signs, **where)
+    sizes = list(zip(shape, spread("min_size", 1), spread("max_size", 1), strict=True))
+    axes = [
+        oracle.PatchAxis(length, low, max(math.isqrt(length), low) if high is None else high)
+        for length, low, high in sizes
+    ]
+    if dictionary.scale == "log":
+        for axis in axes:
+            odds = log_odds(axis.min_size, axis.max_size)
+            axis.sizes = odds if len(odds) > 1 else ()
+    match dictionary:
+        case Patch():
+            for axis, rule, together in zip(
+                axes, spread("boundary", "zero"), spread("contiguous", True), strict=True
+            ):
+                axis.boundary, axis.contiguous = rule, together
+            return oracle.PatchAtoms(axes, **where)
+        case Haar():
+            lobed = dictionary.axes or [a for a in range(len(shape)) if a != channel_axis]
+            lobes = dictionary.lobes
+            lobes = [lobes] if isinstance(lobes, str) else lobes
+            return oracle.HaarAtoms(axes, sorted(lobed), lobes, **where)
+        case Pair():
+            reach = [
+                min(int(value * length), length - 1) if isinstance(value, float) else value
+                for value, length in zip(spread("reach", 0), shape, strict=True)
+            ]
+            return oracle.PairAtoms(axes, reach, **where)
+    raise TypeError(dictionary)
+
+
+class OnOnePlane:
+    """A component that looks at one channel among several."""
+
+    def __init__(self, component, plane, planes):
+        self.component, self.plane, self.planes = component, plane, planes
+        self.start_node = component.start_node
+
+    def draw(self, stream):
+        atom = self.component.draw(stream)
+        if atom is None:
+            return None
+        wide = np.zeros((self.planes, len(atom)), dtype=atom.dtype)
+        wide[self.plane] = atom
+        return wide.ravel()
+
+
 def component(dictionary, shape):
-    """The oracle's writing of a dictionary that is no mixture."""
+    """The oracle's writing of a dictionary without a notion of neighbours."""
     n_features = int(np.prod(shape))
     match dictionary:
         case Axis():
@@ -94,20 +203,25 @@ def component(dictionary, shape):
         case Atoms():
             matrix = whole_if_possible(dictionary.matrix)
             return oracle.WeightedAtoms(matrix, dictionary.probabilities)
-        case Patch():
-            names = ("min_size", "max_size", "boundary", "contiguous")
-            rules = [np.broadcast_to(getattr(dictionary, n), len(shape)).tolist() for n in names]
-            return oracle.PatchAtoms(
-                [oracle.PatchAxis(*rule) for rule in zip(shape, *rules, strict=True)]
-            )
     raise TypeError(dictionary)
 
 
-def as_oracle(dictionary, shape):
-    if isinstance(dictionary, Mixture):
-        parts = [component(part, shape) for part in dictionary.dictionaries]
-        return oracle.Dictionary(parts, dictionary.weights)
-    return oracle.Dictionary([component(dictionary, shape)])
+def as_oracle(dictionary, shape, channel_axis=None):
+    """The oracle's writing of a dictionary, and the channels it looks at."""
+    mixed = isinstance(dictionary, Mixture)
+    parts = dictionary.dictionaries if mixed else [dictionary]
+    seen = [sources_of(part, shape, channel_axis) for part in parts]
+    sources = list(dict.fromkeys(source for some in seen for source in some))
+    found = []
+    for part, some in zip(parts, seen, strict=True):
+        planes = [sources.index(source) for source in some]
+        if isinstance(part, (Patch, Haar, Pair, Kernel)):
+            found.append(boxes(part, shape, channel_axis, planes, len(sources)))
+        else:
+            alone = component(part, shape)
+            found.append(alone if len(sources) == 1 else OnOnePlane(alone, *planes, len(sources)))
+    weights = dictionary.weights if mixed else [1.0]
+    return oracle.Dictionary(found, weights), sources
 
 
 class OracleForest:
@@ -131,7 +245,9 @@ class OracleForest:
         total = int(self.given_weights.sum()) if self.whole else len(self.X)
         self.n_draws = self.parameters.get("max_samples", total)
         self._set_target(problem.y[kept], model)
-        self.dictionary = as_oracle(problem.dictionary, problem.shape)
+        self.dictionary, self.sources = as_oracle(
+            problem.dictionary, problem.shape, problem.channel_axis
+        )
         self.trees = [self._grow(tree) for tree in range(self.n_trees)]
 
     def _set_target(self, y, model):
@@ -150,14 +266,15 @@ class OracleForest:
         assert int(abs(self.target).max()) * total < 2**62
 
     def cells(self, X):
-        X = X.reshape(len(X), -1)
         if self.format.real:
-            return np.ldexp(X.astype(np.float64), self.format.shift)
-        return oracle.fixed_point(X, self.format.shift)
+            return np.ldexp(X.reshape(len(X), -1).astype(np.float64), self.format.shift)
+        q = oracle.fixed_point(X, self.format.shift)
+        planes = [oracle.derive_channel(q, *source) for source in self.sources]
+        return np.concatenate([plane.reshape(len(X), -1) for plane in planes], axis=1)
 
     def canonical_order(self):
         X = to_core_dtype(self.X.reshape(len(self.X), -1))
-        plan = resolve(self.problem.dictionary, self.problem.shape)
+        plan = resolve(self.problem.dictionary, self.problem.shape, self.problem.channel_axis)
         hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds())).core.hash
         return np.lexsort((self.target, hashes))
 
@@ -283,13 +400,15 @@ def float_values(rng, kind, size):
 
 
 @st.composite
-def samples(draw, rng, shape, n_rows):
+def samples(draw, rng, shape, n_rows, derived=False):
     dtype = draw(st.sampled_from([*INTEGER_RANGES, "float32", "float64"]))
     if dtype in INTEGER_RANGES:
         low, high = draw(st.sampled_from(INTEGER_RANGES[dtype]))
         X = rng.integers(low, high, (n_rows, *shape)).astype(dtype)
     else:
-        kinds = ["halves", "integers", "ties", "tails", "normal"]
+        kinds = ["halves", "integers", "ties", "normal"]
+        if not derived:  # which need fixed point
+            kinds += ["tails"]
         kind = draw(st.sampled_from(kinds + list(EXTREMES) * (dtype == "float64")))
         X = float_values(rng, kind, (n_rows, *shape)).astype(dtype)
     if draw(SELDOM):  # constant features
@@ -304,30 +423,90 @@ def per_axis(lengths, values):
 
 
 @st.composite
-def patches(draw, shape):
+def sizes(draw, shape):
     largest = [draw(st.integers(1, length)) for length in shape]
     smallest = [draw(st.integers(1, size)) for size in largest]
+    return {"min_size": tuple(smallest), "max_size": tuple(largest)}
+
+
+@st.composite
+def channel_lists(draw, shape, channel_axis):
+    rank = len(shape)
+    kinds = [st.just(Raw()), st.just(Square()), st.integers(-rank, rank - 1).map(Difference)]
+    if rank - (channel_axis is not None) > 1:
+        planes = st.none() | st.permutations(range(rank)).map(lambda axes: tuple(axes[:2]))
+        kinds += [planes.map(Magnitude), st.builds(Gradient, st.integers(1, 8), planes)]
+    one = st.one_of(kinds)
+    return draw(st.none() | one | st.lists(one, min_size=1, max_size=3))
+
+
+SCALES = st.sampled_from(["uniform", "log"])
+
+
+@st.composite
+def patches(draw, shape, **channels):
     return Patch(
-        min_size=tuple(smallest),
-        max_size=tuple(largest),
+        **draw(sizes(shape)),
         boundary=draw(per_axis(shape, st.sampled_from(["zero", "inside", "wrap"]))),
         contiguous=draw(per_axis(shape, st.sampled_from([True, True, False]))),
+        scale=draw(SCALES),
+        **channels,
     )
 
 
 @st.composite
-def finite_atoms(draw, rng, n_features):
+def haars(draw, shape, **channels):
+    size = draw(sizes(shape))
+    names = st.sampled_from(["two", "three", "square"])
+    lobes = draw(names | st.lists(names, min_size=1, max_size=3))
+    most = 3 if "three" in lobes else 2
+    fitting = [a for a, low in enumerate(size["min_size"]) if most * low <= shape[a]]
+    least = 2 if "square" in lobes else 1
+    if len(fitting) < least:
+        return draw(patches(shape, **channels))
+    axes = draw(st.lists(st.sampled_from(fitting), min_size=least, unique=True))
+    return Haar(**size, lobes=lobes, axes=axes, scale=draw(SCALES), **channels)
+
+
+@st.composite
+def pairs(draw, shape, **channels):
+    far = tuple(draw(st.integers(0, length - 1)) for length in shape)
+    reach = draw(st.sampled_from([far, 0.5, 0, 1.0]))
+    return Pair(**draw(sizes(shape)), reach=reach, scale=draw(SCALES), **channels)
+
+
+@st.composite
+def kernels(draw, rng, shape, channel_axis, **channels):
+    rate = draw(st.sampled_from([1, "log"]))
+    kind = draw(st.sampled_from(["gaussian", "gabor", "sign", "own"]))
+    if kind != "own":
+        return Kernel(kind, **draw(sizes(shape)), dilation=rate, **channels)
+    free = [length for axis, length in enumerate(shape) if axis != channel_axis]
+    own = []
+    for _ in range(draw(st.integers(1, 3))):
+        lengths = shape
+        if free:
+            lengths = free[draw(st.integers(0, len(free) - 1)) :]
+        own.append(rng.integers(-3, 4, [draw(st.integers(1, length)) for length in lengths]))
+        own[-1].flat[0] = 1
+    return Kernel(own, dilation=rate, **channels)
+
+
+@st.composite
+def finite_atoms(draw, rng, n_features, whole):
     matrix = rng.integers(-2, 3, (draw(st.integers(1, 6)), n_features))
     matrix[:, rng.integers(n_features)] = 1  # no atom may be empty
-    if draw(SELDOM):
+    if draw(SELDOM) and not whole:
         matrix = matrix * 0.3
     weighted = draw(st.booleans())
     return Atoms(matrix, rng.random(len(matrix)) if weighted else None)
 
 
 @st.composite
-def dictionaries(draw, rng, shape, mixed=True):
-    kinds = ["axis", "rate", "density", "patch", "patch", "atoms"] + ["mixture"] * 2 * mixed
+def dictionaries(draw, rng, shape, channel_axis=None, derived=False, mixed=True):
+    kinds = ["axis", "rate", "density", "atoms", "patch", "patch", "haar", "pair", "kernel"]
+    kinds = kinds[4:] * derived + kinds + ["mixture"] * 3 * mixed
+    channels = {"channels": draw(channel_lists(shape, channel_axis))} if derived else {}
     match draw(st.sampled_from(kinds)):
         case "axis":
             return Axis()
@@ -336,10 +515,17 @@ def dictionaries(draw, rng, shape, mixed=True):
         case "density":
             return SparseOblique(density=draw(st.sampled_from([0.01, 0.2, 0.9, 1.0])))
         case "patch":
-            return draw(patches(shape))
+            return draw(patches(shape, **channels))
+        case "haar":
+            return draw(haars(shape, **channels))
+        case "pair":
+            return draw(pairs(shape, **channels))
+        case "kernel":
+            return draw(kernels(rng, shape, channel_axis, **channels))
         case "atoms":
-            return draw(finite_atoms(rng, int(np.prod(shape))))
-    parts = [draw(dictionaries(rng, shape, mixed=False)) for _ in range(draw(st.integers(2, 3)))]
+            return draw(finite_atoms(rng, int(np.prod(shape)), whole=derived))
+    one = dictionaries(rng, shape, channel_axis, derived, mixed=False)
+    parts = [draw(one) for _ in range(draw(st.integers(2, 3)))]
     return Mixture(parts, weights=(0.05 + rng.random(len(parts))).tolist())
 
 
@@ -383,7 +569,7 @@ AXIS_LENGTHS = st.sampled_from([3, 2, 4, 4, 1])
 
 
 @st.composite
-def problems(draw, criteria, rows=FEW_ROWS):
+def problems(draw, criteria, rows=FEW_ROWS, derived=False):
     # Data come from a seed: hypothesis chooses what kind they are, and shrinks their number.
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n_rows = draw(rows)
@@ -408,8 +594,11 @@ def problems(draw, criteria, rows=FEW_ROWS):
     if parameters["bootstrap"] and draw(SELDOM):
         n_kept = n_rows if weights is None else np.count_nonzero(weights)
         parameters["max_samples"] = int(rng.integers(1, n_kept + 1))
-    X = draw(samples(rng, shape, n_rows))
-    return Problem(X, y, draw(dictionaries(rng, shape)), parameters, weights)
+    X = draw(samples(rng, shape, n_rows, derived))
+    if draw(st.booleans()):
+        parameters["channel_axis"] = draw(st.integers(0, len(shape) - 1))
+    dictionary = draw(dictionaries(rng, shape, parameters.get("channel_axis"), derived))
+    return Problem(X, y, dictionary, parameters, weights)
 
 
 # --- the core against the oracle -------------------------------------------------------------
@@ -437,6 +626,18 @@ def test_large_nodes_equal_the_oracle(problem):
 
 
 @pytest.mark.filterwarnings("ignore:The number of unique classes")
+@examples(400)
+@given(problems(CLASSIFICATION + REGRESSION, derived=True))
+def test_derived_channels_equal_the_oracle(problem):
+    try:
+        assert_same_trees(problem)
+    except ValueError as error:  # squares of nearly equal floats
+        if problem.X.dtype.kind != "f" or "Derived channels need exact" not in str(error):
+            raise
+        reject()
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
 @examples(80)
 @given(problems(CLASSIFICATION + REGRESSION))
 def test_the_portable_build_equals_the_oracle(problem):
@@ -456,6 +657,23 @@ EACH_DICTIONARY = {
     "weighted": Atoms(np.eye(12)[:8], np.arange(8.0)),
     "fractions": Atoms(np.eye(12) - 0.7 * np.eye(12)[::-1]),
     "mixture": Mixture([PATCH, SparseOblique(), Axis()], weights=[5, 3, 2]),
+    "log": Patch(1, 3, scale="log"),
+    "haar": Haar(),
+    "square": Haar(1, 2, lobes="square"),
+    "pair": Pair(1, 2, reach=2),
+    "gaussian": Kernel("gaussian", 2, 3),
+    "gabor": Kernel("gabor", (2, 1), 3),
+    "sign": Kernel("sign", 1, 3, dilation="log"),
+    "rocket": Kernel("rocket", dilation=1),
+    "own": Kernel([np.array([1, -2]), np.array([[1, 0], [-1, 3]])], dilation="log"),
+    "gradient": Patch(1, 2, channels=Gradient(4)),
+    "one channel": Patch(1, 2, channels=Magnitude()),
+    "channels": Haar(channels=[Raw(), Square(), Difference(0), Magnitude((1, 0))]),
+    "across": Pair(1, 2, reach=1, channels=[Gradient(3), Raw()]),
+    "waves": Kernel("gabor", 2, 3, channels=[Raw(), Difference()]),
+    "image": Mixture(
+        [Patch(1, 3, channels=Gradient(8)), Axis(), Pair(channels=[Raw(), Magnitude()])], [2, 1, 2]
+    ),
 }
 
 
@@ -479,7 +697,31 @@ def clear_problem(dictionary, criterion="gini", splitter="exact", n_rows=60, **l
 @pytest.mark.parametrize("splitter", ["exact", "random"])
 @pytest.mark.parametrize("name", EACH_DICTIONARY)
 def test_each_dictionary_equals_the_oracle(name, splitter):
-    forest = assert_same_trees(clear_problem(EACH_DICTIONARY[name], splitter=splitter))
+    problem = clear_problem(EACH_DICTIONARY[name], splitter=splitter)
+    if name == "rocket":
+        problem = Problem(
+            problem.X.reshape(-1, 12), problem.y, Kernel("rocket"), problem.parameters
+        )
+    forest = assert_same_trees(problem)
+    assert all(len(nodes) > 15 for nodes in forest.trees)
+
+
+@pytest.mark.parametrize("name", ["haar", "pair", "sign", "channels", "across", "image"])
+@pytest.mark.parametrize("kind", ["floats", "wide", "large"])
+def test_dictionaries_equal_the_oracle_in_other_numbers(name, kind):
+    problem = clear_problem(EACH_DICTIONARY[name])
+    if kind == "floats":
+        problem.X = problem.X + np.random.default_rng(0).random(problem.X.shape)
+    elif kind == "large":  # beyond what squares and gradients of integers could hold
+        problem.X = problem.X * 2**52 + 1
+    else:  # float64 cells without prefix sums
+        problem.X = problem.X * 100.0 ** np.arange(12).reshape(4, 3)
+        if name not in ("haar", "pair", "sign"):
+            with pytest.raises(ValueError, match=r"X spans too many orders of magnitude.*scale"):
+                problem.fit()
+            return
+    forest = assert_same_trees(problem)
+    assert forest.format.real == (kind == "wide")
     assert all(len(nodes) > 15 for nodes in forest.trees)
 
 
@@ -601,9 +843,9 @@ def test_the_default_splitter_is_exact_in_small_nodes(criterion):
 
 
 @pytest.mark.parametrize("criterion", ["gini", "poisson"])
-@pytest.mark.parametrize("dictionary", [PATCH, SparseOblique()], ids=["patch", "sparse"])
-def test_predictions_of_new_samples_equal_the_oracle(dictionary, criterion):
-    problem = clear_problem(dictionary, criterion)
+@pytest.mark.parametrize("name", ["patch", "rate", "haar", "image", "waves"])
+def test_predictions_of_new_samples_equal_the_oracle(name, criterion):
+    problem = clear_problem(EACH_DICTIONARY[name], criterion)
     model = problem.fit()
     expected = OracleForest(problem, model)
     X = np.random.default_rng(0).integers(-30, 300, (100, 4, 3))

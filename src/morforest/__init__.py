@@ -3,7 +3,7 @@
 from morforest.augment import ImageCopies, SeriesCopies
 from morforest.boosting import MorfBoostingClassifier, MorfBoostingRegressor
 from morforest.channels import Difference, Gradient, Magnitude, Raw, Square
-from morforest.dictionary import Atoms, Axis, Haar, Mixture, Pair, Patch, SparseOblique
+from morforest.dictionary import Atoms, Axis, Haar, Kernel, Mixture, Pair, Patch, SparseOblique
 from morforest.forest import (
     MorfClassifier,
     MorfRegressor,
@@ -20,6 +20,7 @@ __all__ = [
     "Gradient",
     "Haar",
     "ImageCopies",
+    "Kernel",
     "Magnitude",
     "Mixture",
     "MorfBoostingClassifier",

@@ -16,7 +16,6 @@ from morforest._losses import Loss, leaf_quantiles
 from morforest._model import Forest
 from morforest._numbers import to_core_dtype
 from morforest.augment import Copier
-from morforest.channels import to_core
 
 COPIES = 2**63 + 1  # numbers the draws of copies; no round has that number
 GENERATIONS = 16  # of copies in a fit
@@ -146,7 +145,7 @@ class Tree:
         self.core = core.Forest(
             shape=list(table.plan.shape),
             views=table.dictionary.views,
-            sources=to_core(table.plan.sources()),
+            sources=table.dictionary.view_sources,
             tree_begin=np.array([0, nodes], dtype=np.int64),
             next=grown["next"].astype(np.int32, copy=False),
             threshold=np.empty(0, np.int64) if real else threshold,

@@ -32,14 +32,16 @@ class Bounds:
         values = [source.largest(largest) * mass for source, mass in self.derived]
         return max(self.mass * largest, *values, 0.0)
 
-    def limit(self, bits: int) -> float:
-        """Return a size of raw values that keeps those of atoms below 2^bits."""
-        limits = [2.0**bits / max(self.mass, 1.0)]
+    def limit(self) -> float:
+        """Return the largest size of raw values for which those of atoms stay below 2^61."""
+        limits = [2.0**61 / max(self.mass, 1.0)]
         for source, mass in self.derived:
-            room = 2.0**bits / max(mass, 1.0)
-            # Gradients are rounded as float64, which holds whole numbers up to 2^53.
-            limits.append(math.sqrt(room) if source.kind == "square" else min(room, 2.0**50) / 4)
+            limits.append(source.limit(2.0**61 / max(mass, 1.0)))
         return min(limits)
+
+    def fits(self, largest: float, bits: int) -> bool:
+        """Say whether values of atoms stay below 2^bits where raw ones are at most so large."""
+        return self.value(largest) < 2.0**bits and largest <= self.limit()
 
 
 @dataclass(frozen=True)
@@ -218,4 +220,6 @@ def _same(a: Any, b: Any) -> bool:
         return bool((a != b).nnz == 0)
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.array_equal(np.asarray(a), np.asarray(b))
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return type(a) is type(b) and len(a) == len(b) and all(map(_same, a, b))
     return bool(a == b)

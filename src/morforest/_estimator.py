@@ -32,7 +32,6 @@ from morforest._numbers import (
     whole_weights,
 )
 from morforest.augment import make_copier
-from morforest.channels import to_core
 from morforest.dictionary import default_dictionary
 
 UNLIMITED = 2**64 - 1
@@ -122,11 +121,17 @@ class BaseMorf(BaseEstimator):
             task.table.release()  # before the trees are put together, which takes memory too
         finally:
             if grown:
-                views, cell_format = task.table.dictionary.views, task.table.cell_format
+                built, cell_format = task.table.dictionary, task.table.cell_format
                 class_count = task.targets["class_count"]
-                sources = to_core(plan.sources())
                 self._forest = assemble(
-                    grown, shape, sources, views, cell_format, class_count, target_format, before
+                    grown,
+                    shape,
+                    built.view_sources,
+                    built.views,
+                    cell_format,
+                    class_count,
+                    target_format,
+                    before,
                 )
                 self.data_shape_ = shape
                 self.dictionary_ = plan.dictionary

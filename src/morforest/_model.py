@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -15,12 +14,11 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from morforest._kernel import core
 from morforest._numbers import CellFormat, TargetFormat, cells_for
-from morforest._pack import narrow, pack, unpack, widen
+from morforest._pack import narrow, pack, raw_sources, unpack, widen
 from morforest._validation import MAX_CLASSES
 
 ROWS_PER_JOB = 256  # below this a call is not worth a thread
 PATH_ROWS = 256  # whose decision paths are followed at once
-SOURCE_NUMBERS = 5  # of the core, a source
 
 # The core's types. In memory each array is kept in the narrowest type that holds it; see _pack.py
 # for pickles.
@@ -50,7 +48,7 @@ class Forest:
     """
 
     shape: tuple[int, ...]
-    sources: np.ndarray  # the channels that views have a plane for, as the core takes them
+    sources: np.ndarray  # the channel that each view looks at, as the core takes it
     views: np.ndarray  # bit masks of the axes along which each view holds prefix sums
     cell_format: CellFormat
     class_count: int
@@ -253,8 +251,13 @@ class Forest:
         return gains
 
     def atoms(self, chunk: int = 1024) -> sp.csr_matrix:
-        """Return the atom of each node over the features of each channel; empty for leaves."""
-        features = self._plane_features()
+        """Return the atom of each node; empty for leaves.
+
+        Over the features of one channel after the other where there are several.
+        """
+        features = math.prod(self.shape)
+        channel = self._channels()
+        columns = features * (1 + int(channel.max()))
         count = self.term_count.astype(np.int64)
         node_of_term = np.repeat(np.arange(len(count)), count)
         parts = []
@@ -264,7 +267,7 @@ class Forest:
             cell = self.term_cell[low:high].astype(np.int64)
             weight = self.term_weight[low:high].astype(np.float64)
             node = node_of_term[low:high] - first
-            total = sp.csr_matrix((size, features))
+            total = sp.csr_matrix((size, columns))
             for view in range(len(self.views)):
                 here = cell // features == view
                 if not here.any():
@@ -274,7 +277,9 @@ class Forest:
                 if self.views[view]:
                     dense = self._unaccumulate(matrix.toarray(), int(self.views[view]))
                     matrix = sp.csr_matrix(dense)
-                total = total + matrix
+                matrix = matrix.tocoo()
+                place = (matrix.row, matrix.col + features * channel[view])
+                total = total + sp.csr_matrix((matrix.data, place), shape=(size, columns))
             parts.append(total)
         atoms = sp.vstack(parts, format="csr")
         atoms.eliminate_zeros()
@@ -292,43 +297,35 @@ class Forest:
                 weights = np.flip(np.cumsum(np.flip(weights, axis + 1), axis=axis + 1), axis + 1)
         return weights.reshape(rows, -1)
 
-    def _n_sources(self) -> int:
-        return len(self.sources) // SOURCE_NUMBERS
-
-    def _plane_features(self) -> int:
-        """Return the number of cells of a view."""
-        return math.prod(self.shape) * self._n_sources()
+    def _channels(self) -> np.ndarray:
+        """Return the number of the channel that each view looks at, counted as they appear."""
+        seen: dict[tuple[float, ...], int] = {}
+        rows = self.sources.reshape(len(self.views), -1).tolist()
+        return np.array([seen.setdefault(tuple(row), len(seen)) for row in rows])
 
     # -- importances
 
     def split_shares(self) -> np.ndarray:
         """Return the share of splits whose atom uses each feature: the paper's importance."""
-        splits = int(self.is_split().sum())
         if self._signed():
-            total = np.zeros(math.prod(self.shape))
-            for _, atoms in self._each_atoms():
-                total += (self._on_features(abs(atoms)) > 0).sum(axis=0)
+            total = self._core.importances(np.zeros(len(self.next)))[1]
         else:
             total = self._spread(np.ones(len(self.next)), absolute=False)
-        return total.reshape(self.shape) / max(splits, 1)
+        return total.reshape(self.shape) / max(int(self.is_split().sum()), 1)
 
     def impurity_decrease(self) -> np.ndarray:
         """Return each feature's part of the decrease in impurity, adding up to one.
 
         A split's decrease goes to its atom's features in proportion to their absolute weights,
-        whatever the channel.
+        those of one feature in several channels added.
         """
-        if self._signed():
-            gain = np.where(self.is_split(), self.gain.astype(np.float64), 0.0)
-            total = np.zeros(math.prod(self.shape))
-            for nodes, atoms in self._each_atoms():
-                sizes = self._on_features(abs(atoms))
-                mass = sizes.sum(axis=1)
-                total += (
-                    np.divide(gain[nodes], mass, out=np.zeros(len(mass)), where=mass > 0) @ sizes
-                )
-            sum_of_all = total.sum()
-            return (total / sum_of_all if sum_of_all > 0 else total).reshape(self.shape)
+        gain = np.where(self.is_split(), self.gain.astype(np.float64), 0.0)
+        total = self._core.importances(gain)[0] if self._signed() else self._shared(gain)
+        sum_of_all = total.sum()
+        return (total / sum_of_all if sum_of_all > 0 else total).reshape(self.shape)
+
+    def _shared(self, gain: np.ndarray) -> np.ndarray:
+        """Share out gains where all atoms are plain: over prefix sums, patches of raw values."""
         count = self.term_count.astype(np.int64)
         node_of_term = np.repeat(np.arange(len(count)), count)
         # An atom's mass is what it makes of a sample of ones: of prefix sums, volumes.
@@ -340,34 +337,20 @@ class Forest:
             node_of_term[raw], np.abs(self.term_weight[raw]).astype(float), minlength=len(count)
         )
         mass = np.where(absolute > 0, absolute, mass)
-        gain = np.where(self.is_split(), self.gain.astype(np.float64), 0.0)
         factor = np.divide(gain, mass, out=np.zeros(len(count)), where=mass > 0)
-        total = self._spread(factor, absolute=True)
-        sum_of_all = total.sum()
-        return (total / sum_of_all if sum_of_all > 0 else total).reshape(self.shape)
+        return self._spread(factor, absolute=True)
 
     def _signed(self) -> bool:
-        """Say whether some atom is no plain sum over one patch of raw values."""
-        if self._n_sources() > 1 or self.sources[0] != 0:
+        """Say whether some atom is over other channels, or over prefix sums and not a patch."""
+        if not np.array_equal(self.sources, raw_sources(len(self.views))):
             return True
         # What an atom over prefix sums makes of a sample of ones: of a patch its volume, of
         # rectangles with opposite signs nothing.
-        prefixed = self.views[self.term_cell.astype(np.int64) // self._plane_features()] != 0
+        prefixed = self.views[self.term_cell.astype(np.int64) // math.prod(self.shape)] != 0
         node_of_term = np.repeat(np.arange(len(self.term_count)), self.term_count)[prefixed]
         values = self.term_weight[prefixed] * self._volumes()[self.term_cell[prefixed]]
         found = np.bincount(node_of_term, values, minlength=len(self.term_count))
         return bool((found[np.unique(node_of_term)] <= 0).any())
-
-    def _each_atoms(self, chunk: int = 1024) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield dense atoms (nodes, cells of a view) of some nodes after others."""
-        atoms = self.atoms()
-        for first in range(0, atoms.shape[0], chunk):
-            nodes = slice(first, min(first + chunk, atoms.shape[0]))
-            yield nodes, atoms[nodes].toarray()
-
-    def _on_features(self, sizes: np.ndarray) -> np.ndarray:
-        """Add up what falls on the same feature in different channels."""
-        return sizes.reshape(len(sizes), self._n_sources(), -1).sum(axis=1)
 
     def _volumes(self) -> np.ndarray:
         """Return the value of each cell of a sample of ones."""

@@ -84,7 +84,7 @@ def choose_format(X: np.ndarray, bounds: Bounds) -> tuple[CellFormat, Cells]:
     """Choose the number format of a training table."""
     low, high = float(X.min()), float(X.max())
     largest = max(abs(low), abs(high))
-    if bounds.integral and bounds.value(largest) < 2.0**61 and _holds_integers(X):
+    if bounds.integral and bounds.fits(largest, 61) and _holds_integers(X):
         found = CellFormat(0, False, True, bounds.value(largest), bounds)
     else:
         found = _choose_float_format(X, largest, bounds)
@@ -109,7 +109,7 @@ def cells_for(X: np.ndarray, trained: CellFormat, takes_bytes: bool) -> Cells:
 
 
 def _cells(chosen: CellFormat, low: float, high: float, extra_bits: int) -> Cells:
-    limit = chosen.bounds.limit(61)
+    limit = chosen.bounds.limit()
     if chosen.real:
         return Cells("float64", chosen.shift, limit)
     if extra_bits:
@@ -150,15 +150,18 @@ def _choose_float_format(X: np.ndarray, largest: float, bounds: Bounds) -> CellF
         return _without_channels(real)
     spread = _smallest_spread(X)
     for bits in (30, 61):
-        while bounds.value(math.ldexp(largest, bits - exponent)) >= 2.0**bits:
-            exponent += 1  # derived channels may be larger than what they are derived from
+        if not bounds.fits(0.5, bits):
+            continue
+        # Derived channels may be larger than what they are derived from.
+        while bounds.derived and not bounds.fits(math.ldexp(largest, bits - exponent) + 0.5, bits):
+            exponent += 1
         # Exponents promise too much by up to two bits, which are used where they are needed.
         for shift in range(bits - exponent, bits - exponent + 3):
             shift = min(shift, 1000)
             # largest * 2^shift * mass < 2^bits, with a unit a cell to spare for rounding
-            bound = bounds.value(math.ldexp(largest, shift) + 0.5)
-            if bound < 2.0**bits and math.ldexp(1.0, -shift) <= RESOLUTION * spread:
-                return CellFormat(shift, False, False, bound, bounds)
+            size = math.ldexp(largest, shift) + 0.5
+            if bounds.fits(size, bits) and math.ldexp(1.0, -shift) <= RESOLUTION * spread:
+                return CellFormat(shift, False, False, bounds.value(size), bounds)
     return _without_channels(real)
 
 

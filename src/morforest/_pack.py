@@ -16,10 +16,16 @@ import numpy as np
 
 from morforest._kernel import core
 
-FORMAT = 1
-RAW_SOURCE = np.array([0.0, 0.0, 0.0, 1.0, 0.0])  # of forests saved before there were others
+FORMAT = 2
+READABLE = (1, FORMAT)  # 1: without sources
+RAW_SOURCE = np.array([0.0, 0.0, 0.0, 1.0, 0.0])  # as the core takes it
 LARGE = 255  # marks leaf weights of at least this, which stand apart
 CORNER_SIGNS = np.array([1, -1, -1, 1], dtype=np.int8)  # above left, above, left, last
+
+
+def raw_sources(views: int) -> np.ndarray:
+    """Return the sources of views that all look at the raw values."""
+    return np.tile(RAW_SOURCE, views)
 
 
 def narrow(values: np.ndarray) -> np.ndarray:
@@ -89,11 +95,11 @@ def pack(forest: Any) -> dict[str, Any]:
 
 def unpack(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the forest."""
-    if not isinstance(state, Mapping) or state.get("format") != FORMAT:
+    if not isinstance(state, Mapping) or state.get("format") not in READABLE:
         found = state.get("format") if isinstance(state, Mapping) else None
         raise ValueError(
-            f"the forest was saved in format {found!r}, this version of morforest reads format "
-            f"{FORMAT}: load it with the version that saved it, or fit it again."
+            f"the forest was saved in format {found!r}, this version of morforest reads formats "
+            f"{READABLE[0]} to {FORMAT}: load it with the version that saved it, or fit it again."
         )
     try:
         return _unpack(state)
@@ -125,8 +131,8 @@ def _unpack(state: Mapping[str, Any]) -> dict[str, Any]:
     leaf_data = ("distribution_size", "distribution_class", "distribution_weight", "leaf_value")
     return {
         **{name: state[name] for name in (*kept, *leaf_data)},
-        "sources": state.get("sources", RAW_SOURCE),
         "values": operator.index(state.get("values", 1)),
+        "sources": state["sources"] if state["format"] > 1 else raw_sources(len(state["views"])),
         "next": following,
         "threshold": _at_splits("threshold", split, state["threshold"]),
         "weight": core.node_weights(begin, following, weight),
@@ -190,7 +196,7 @@ def _plane(shape: tuple[int, ...], views: np.ndarray) -> tuple[int, int] | None:
 def _pack_patches(forest: Any, split: np.ndarray) -> dict[str, Any] | None:
     """Write rectangles as their last cell and their size; None if not all atoms are such."""
     plane = _plane(forest.shape, forest.views)
-    if not np.array_equal(forest.sources, RAW_SOURCE):
+    if not np.array_equal(forest.sources, raw_sources(len(forest.views))):
         return None
     count = forest.term_count[split].astype(np.int64)
     if plane is None or not len(count) or not np.isin(count, (1, 2, 4)).all():

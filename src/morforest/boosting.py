@@ -22,7 +22,6 @@ from morforest._kernel import core
 from morforest._model import Forest, assemble
 from morforest._numbers import choose_format, whole_weights
 from morforest.augment import make_copier
-from morforest.channels import to_core
 from morforest.dictionary import Axis, Mixture, default_dictionary
 
 __all__ = ["MorfBoostingClassifier", "MorfBoostingRegressor"]
@@ -270,7 +269,7 @@ class BaseBoosting(BaseMorf):
                 self._forest = assemble(
                     grown,
                     shape,
-                    to_core(task.table.plan.sources()),
+                    task.table.dictionary.view_sources,
                     task.table.dictionary.views,
                     task.table.cell_format,
                     0,

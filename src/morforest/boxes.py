@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from morforest._checks import is_integer, is_number
+from morforest._checks import check_choice, is_integer, is_number
 from morforest._dictionary import Bounds, Dictionary, cumulative_fractions
 
 
-class _Boxes(Dictionary):
+class Boxes(Dictionary):
     """What dictionaries of rectangles share: sizes along each axis, and channels."""
 
     min_size: Any
@@ -70,8 +70,7 @@ class _Boxes(Dictionary):
 
     def _tables(self, shape: tuple[int, ...], channel_axis: int | None) -> list[list[int]]:
         """Return the probabilities of the sizes of each axis; empty where all are alike."""
-        if self.scale not in ("uniform", "log"):
-            raise ValueError(f'scale must be "uniform" or "log", got {self.scale!r}.')
+        check_choice("scale", self.scale, ("uniform", "log"))
         if self.scale == "uniform":
             return []
         smallest, largest = self._sizes(shape, channel_axis)
@@ -81,7 +80,7 @@ class _Boxes(Dictionary):
         ]
 
 
-class Patch(_Boxes):
+class Patch(Boxes):
     """Sums over random patches of neighbouring features: the dictionary of MORF.
 
     Along each axis the size of a patch is drawn uniformly from `min_size` to `max_size`, then its
@@ -173,7 +172,7 @@ class Patch(_Boxes):
         )
 
 
-class Haar(_Boxes):
+class Haar(Boxes):
     """Equal rectangles side by side with weights of opposite sign: edges, lines and corners.
 
     Two in a row weigh 1 and -1, three 1, -2 and 1, and four in a square 1, -1, -1 and 1. All lie
@@ -217,8 +216,10 @@ class Haar(_Boxes):
         self.channels = channels
 
     def _kinds(self) -> list[str]:
-        kinds = [self.lobes] if isinstance(self.lobes, str) else list(self.lobes)
-        if not kinds or not all(kind in ("two", "three", "square") for kind in kinds):
+        several = isinstance(self.lobes, (list, tuple))
+        kinds = list(self.lobes) if several else [self.lobes]
+        known = ("two", "three", "square")
+        if not kinds or not all(isinstance(kind, str) and kind in known for kind in kinds):
             raise ValueError(
                 f'lobes must be "two", "three", "square" or a list of these, got {self.lobes!r}.'
             )
@@ -228,7 +229,7 @@ class Haar(_Boxes):
         rank = len(shape)
         if self.axes is None:
             return [axis != channel_axis for axis in range(rank)]
-        axes = [self.axes] if is_integer(self.axes) else list(self.axes)
+        axes = list(self.axes) if isinstance(self.axes, (list, tuple)) else [self.axes]
         if not axes or not all(is_integer(axis) and -rank <= axis < rank for axis in axes):
             raise ValueError(
                 f"axes must be axes of samples of shape {shape}, integers from {-rank} to "
@@ -241,6 +242,11 @@ class Haar(_Boxes):
         smallest, _ = self._sizes(shape, channel_axis)
         self._tables(shape, channel_axis)
         kinds, lobed = self._kinds(), self._lobed(shape, channel_axis)
+        if not any(lobed):
+            raise ValueError(
+                f"axes={self.axes!r} leaves no axis to samples of shape {shape}, whose only axis "
+                "holds channels: name one."
+            )
         if "square" in kinds and sum(lobed) < 2:
             raise ValueError(
                 f'lobes={self.lobes!r} has "square", which needs two axes; samples of shape '
@@ -277,7 +283,7 @@ class Haar(_Boxes):
         built.add_haar(smallest, largest, tables, self._lobed(shape, channel_axis), self._kinds())
 
 
-class Pair(_Boxes):
+class Pair(Boxes):
     """The difference of two equal rectangles, at a distance and across channels.
 
     Parameters

@@ -47,6 +47,17 @@ class Source:
             return raw * raw
         return math.sqrt(8) * raw + 1
 
+    def limit(self, room: float) -> float:
+        """Return how large raw values may be for values below `room`."""
+        if self.kind == "raw":
+            return room
+        if self.kind == "difference":
+            return room / 2
+        if self.kind == "square":
+            return math.sqrt(room)
+        # Gradients are rounded by a float64 between 2^52 and 2^53.
+        return min(room, 2.0**50) / 4
+
 
 RAW = Source("raw")
 

@@ -3,8 +3,9 @@
 A forest splits a node by comparing ``a @ x`` with a threshold. The vectors ``a``, called atoms,
 are drawn at random from a dictionary, and the dictionary says what the data's manifold looks like:
 single features (:class:`Axis`, a random forest), sparse signed combinations
-(:class:`SparseOblique`, SPORF), sums over patches of neighbours (:class:`Patch`, MORF), or atoms
-of your own (:class:`Atoms`). :class:`Mixture` combines them.
+(:class:`SparseOblique`, SPORF), sums over patches of neighbours (:class:`Patch`, MORF), differences
+of such sums (:class:`Haar`, :class:`Pair`), weighted patches (:class:`Kernel`), or atoms of your
+own (:class:`Atoms`). :class:`Mixture` combines them.
 """
 
 from __future__ import annotations
@@ -18,8 +19,19 @@ import scipy.sparse as sp
 from morforest._checks import is_number
 from morforest._dictionary import Bounds, Dictionary, cumulative_fractions, resolve, to_numbers
 from morforest.boxes import Haar, Pair, Patch
+from morforest.kernels import Kernel
 
-__all__ = ["Atoms", "Axis", "Haar", "Mixture", "Pair", "Patch", "SparseOblique", "resolve"]
+__all__ = [
+    "Atoms",
+    "Axis",
+    "Haar",
+    "Kernel",
+    "Mixture",
+    "Pair",
+    "Patch",
+    "SparseOblique",
+    "resolve",
+]
 
 
 class Axis(Dictionary):
