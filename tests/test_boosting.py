@@ -98,10 +98,13 @@ def the_oracle(problem, model):
     n_rows, parameters = len(problem.X), problem.parameters
     form = model._forest.cell_format
     flat = problem.X.reshape(n_rows, -1)
+    dictionary, sources = as_oracle(problem.dictionary, problem.X.shape[1:], None)
     if form.real:
         cells = np.ldexp(flat.astype(np.float64), form.shift)
     else:
-        cells = oracle.fixed_point(flat, form.shift)
+        whole = oracle.fixed_point(problem.X, form.shift)
+        planes = [oracle.derive_channel(whole, *source) for source in sources]
+        cells = np.concatenate([plane.reshape(n_rows, -1) for plane in planes], axis=1)
     loss = parameters.get("loss")
     if loss is None:
         y = np.searchsorted(model.classes_, problem.y).tolist()
@@ -120,7 +123,7 @@ def the_oracle(problem, model):
         y=y,
         scores=np.tile(model._baseline, (n_rows, 1)),
         steps=steps_of(parameters, len(getattr(model, "classes_", ()))),
-        dictionary=as_oracle(problem.dictionary, problem.X.shape[1:]),
+        dictionary=dictionary,
         growth=oracle.Growth(
             n_candidates=parameters["max_features"],
             criterion="gradient",
