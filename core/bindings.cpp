@@ -136,11 +136,23 @@ std::vector<Source> to_sources(const Vector<double>& numbers) {
   for (std::size_t i = 0; i < numbers.size(); i += columns) {
     const double* n = numbers.data() + i;
     for (std::size_t k = 0; k < 3; ++k)
-      if (!(n[k] >= 0.0 && n[k] < (k == 0 ? 5.0 : 32.0) && n[k] == std::floor(n[k]))) throw std::invalid_argument("no such source");
+      if (!(n[k] >= 0.0 && n[k] < (k == 0 ? 6.0 : 32.0) && n[k] == std::floor(n[k]))) throw std::invalid_argument("no such source");
     if (!(std::abs(n[3]) <= 1.0 && std::abs(n[4]) <= 1.0)) throw std::invalid_argument("no such source");
     sources.push_back({static_cast<Source::Kind>(n[0]), static_cast<std::uint32_t>(n[1]), static_cast<std::uint32_t>(n[2]), n[3], n[4]});
   }
   return sources;
+}
+
+// Two masks a view.
+std::vector<PooledView> to_pooled_views(const Vector<std::uint32_t>& masks) {
+  if (masks.size() % 2 != 0) throw std::invalid_argument("pooled views have two masks each");
+  std::vector<PooledView> views;
+  for (std::size_t i = 0; i < masks.size(); i += 2) views.push_back({masks.data()[i], masks.data()[i + 1]});
+  return views;
+}
+
+Op parse_op(const std::string& name) {
+  return parse<Op>(name, {{"max", Op::max}, {"min", Op::min}, {"mean", Op::mean}, {"ppv", Op::ppv}});
 }
 
 nb::dict to_dict(Trees trees) {
@@ -154,6 +166,9 @@ nb::dict to_dict(Trees trees) {
   d["term_count"] = to_narrow_numpy(std::move(trees.term_count));
   d["term_cell"] = to_narrow_numpy(std::move(trees.term_cell));
   d["term_weight"] = to_narrow_numpy(std::move(trees.term_weight));
+  d["form_op"] = to_numpy(std::move(trees.form_op));
+  d["form_bias"] = to_narrow_numpy(std::move(trees.form_bias));
+  d["form_window"] = to_narrow_numpy(std::move(trees.form_window));
   d["distribution_size"] = to_narrow_numpy(std::move(trees.distribution_size));
   d["distribution_class"] = to_narrow_numpy(std::move(trees.distribution_class));
   d["distribution_weight"] = to_narrow_numpy(std::move(trees.distribution_weight));
@@ -231,6 +246,14 @@ NB_MODULE(MORFOREST_MODULE, m) {
           },
           "shape"_a, "direct"_a, "sources"_a)
       .def("set_sources", &Dictionary::set_sources, "numbers"_a, "Say which sources the components added from now on look at.")
+      .def(
+          "set_pool",
+          [](Dictionary& self, const std::vector<std::string>& ops, std::vector<std::int64_t> windows, const Vector<std::uint64_t>& sizes) {
+            Pool pool{{}, std::move(windows), to_vector(sizes)};
+            for (const std::string& name : ops) pool.ops.push_back(parse_op(name));
+            self.set_pool(std::move(pool));
+          },
+          "ops"_a, "windows"_a, "sizes"_a, "Say how the atoms of components added from now on are pooled.")
       .def("add_axis", &Dictionary::add_axis)
       .def(
           "add_finite",
@@ -280,11 +303,24 @@ NB_MODULE(MORFOREST_MODULE, m) {
           },
           "min_size"_a, "max_size"_a, "sizes"_a, "reach"_a)
       .def(
+          "add_variance",
+          [](Dictionary& self, const std::vector<std::int64_t>& min_size, const std::vector<std::int64_t>& max_size,
+             const std::vector<std::vector<std::uint64_t>>& sizes) { self.add_variance({min_size, max_size, sizes}); },
+          "min_size"_a, "max_size"_a, "sizes"_a)
+      .def(
           "set_cumulative",
           [](Dictionary& self, const Vector<std::uint64_t>& cumulative) { self.set_cumulative(to_vector(cumulative)); },
           "cumulative"_a)
       .def_prop_ro("views", [](const Dictionary& self) { return to_numpy(std::vector<std::uint32_t>(self.views())); },
                    nb::rv_policy::automatic)
+      .def_prop_ro(
+          "pooled_views",
+          [](const Dictionary& self) {
+            std::vector<std::uint32_t> masks;
+            for (const PooledView& view : self.pooled_views()) masks.insert(masks.end(), {view.prefixed, view.circular});
+            return to_numpy(std::move(masks));
+          },
+          nb::rv_policy::automatic)
       .def_prop_ro("cells", &Dictionary::cells)
       .def_prop_ro("narrow_patches", &suits_byte_patches, "Whether a table of type bytes serves this dictionary.")
       .def(
@@ -355,7 +391,8 @@ NB_MODULE(MORFOREST_MODULE, m) {
   m.def(
       "grow_trees",
       [](const Table& table, const Dictionary& dictionary, const Vector<std::uint64_t>& keys,
-         const Vector<std::uint32_t>& count, const Vector<std::uint32_t>& weight, const Vector<std::uint32_t>& classes, std::size_t class_count,
+         const Vector<std::uint32_t>& count, const Vector<std::uint32_t>& weight, const Vector<std::uint32_t>& order,
+         const Vector<std::uint32_t>& classes, std::size_t class_count,
          const Vector<std::int64_t>& values, int bits, const std::string& criterion, const std::string& splitter,
          std::size_t candidates, std::uint64_t max_depth, std::uint64_t min_samples_split, std::uint64_t min_samples_leaf,
          double min_weight_fraction_leaf, double min_impurity_decrease, std::uint64_t max_leaf_nodes, const StopFlag& stop) {
@@ -378,10 +415,13 @@ NB_MODULE(MORFOREST_MODULE, m) {
         if (trees == 0 || count.size() != trees * rows || weight.size() != trees * rows)
           throw std::invalid_argument("counts and weights need one entry a row and tree");
         if ((classification ? classes.size() : values.size()) != rows) throw std::invalid_argument("targets need one entry a row");
+        if (order.size() != rows) throw std::invalid_argument("the order needs one entry a row");
+        for (std::size_t i = 0; i < rows; ++i)
+          if (order.data()[i] >= rows) throw std::invalid_argument("no such row");
         if (!table.suits(dictionary)) throw std::invalid_argument("the table was made for another dictionary");
         std::vector<Seedling> seedlings;
         for (std::size_t i = 0; i < trees; ++i) {
-          const Bag bag{count.data() + i * rows, weight.data() + i * rows, rows};
+          const Bag bag{count.data() + i * rows, weight.data() + i * rows, rows, order.data()};
           check_bag(bag, classification ? classes.data() : nullptr, class_count);
           seedlings.push_back({bag, derive(keys.data()[i], Purpose::root)});
         }
@@ -394,7 +434,7 @@ NB_MODULE(MORFOREST_MODULE, m) {
         }
         return to_dict(std::move(grown));
       },
-      "table"_a, "dictionary"_a, "tree_keys"_a, "count"_a, "weight"_a, "classes"_a, "class_count"_a, "values"_a, "bits"_a,
+      "table"_a, "dictionary"_a, "tree_keys"_a, "count"_a, "weight"_a, "order"_a, "classes"_a, "class_count"_a, "values"_a, "bits"_a,
       "criterion"_a, "splitter"_a, "candidates"_a, "max_depth"_a, "min_samples_split"_a, "min_samples_leaf"_a,
       "min_weight_fraction_leaf"_a, "min_impurity_decrease"_a, "max_leaf_nodes"_a, "stop"_a,
       "Trees behind one another, as a dictionary of flat arrays: children count within a tree, payloads within the dictionary.");
@@ -417,21 +457,24 @@ NB_MODULE(MORFOREST_MODULE, m) {
       .def(
           "__init__",
           [](Forest* self, std::vector<std::int64_t> shape, const Vector<std::uint32_t>& views, const Vector<double>& sources,
+             const Vector<std::uint32_t>& pooled_views,
              const Vector<std::int64_t>& tree_begin, const Vector<std::int32_t>& next,
              const Vector<std::int64_t>& threshold, const Vector<double>& real_threshold,
              const Vector<std::uint32_t>& term_count, const Vector<std::uint32_t>& term_cell,
              const Vector<double>& term_weight, std::size_t class_count, const Vector<std::uint32_t>& distribution_size,
              const Vector<std::uint32_t>& distribution_class, const Vector<std::uint32_t>& distribution_weight,
-             const Vector<double>& leaf_value) {
+             const Vector<double>& leaf_value, const Vector<std::uint8_t>& form_op, const Vector<std::int64_t>& form_bias,
+             const Vector<std::uint32_t>& form_window) {
             ForestArrays arrays{to_vector(tree_begin), to_vector(next), to_vector(threshold), to_vector(real_threshold),
                                 to_vector(term_count), to_vector(term_cell), to_vector(term_weight), class_count,
                                 to_vector(distribution_size), to_vector(distribution_class),
-                                to_vector(distribution_weight), to_vector(leaf_value)};
-            new (self) Forest(RowLayout(std::move(shape), to_vector(views), to_sources(sources)), std::move(arrays));
+                                to_vector(distribution_weight), to_vector(leaf_value), 1, to_vector(form_op), to_vector(form_bias),
+                                to_vector(form_window)};
+            new (self) Forest(RowLayout(std::move(shape), to_vector(views), to_sources(sources), to_pooled_views(pooled_views)), std::move(arrays));
           },
-          "shape"_a, "views"_a, "sources"_a, "tree_begin"_a, "next"_a, "threshold"_a, "real_threshold"_a, "term_count"_a, "term_cell"_a,
+          "shape"_a, "views"_a, "sources"_a, "pooled_views"_a, "tree_begin"_a, "next"_a, "threshold"_a, "real_threshold"_a, "term_count"_a, "term_cell"_a,
           "term_weight"_a, "class_count"_a, "distribution_size"_a, "distribution_class"_a, "distribution_weight"_a,
-          "leaf_value"_a)
+          "leaf_value"_a, "form_op"_a, "form_bias"_a, "form_window"_a)
       .def_prop_ro("takes_bytes", &Forest::takes_bytes, "Whether samples of bytes may be passed as cells of type bytes.")
       .def(
           "predict",

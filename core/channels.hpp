@@ -15,9 +15,9 @@
 namespace morf {
 
 struct Source {
-  enum class Kind : std::uint8_t { raw, difference, square, magnitude, orientation };
+  enum class Kind : std::uint8_t { raw, difference, square, magnitude, orientation, squared_difference };
   Kind kind = Kind::raw;
-  std::uint32_t axis = 0, other_axis = 0;  // difference: along `axis`; gradients: rows and columns
+  std::uint32_t axis = 0, other_axis = 0;  // (squared) difference: along `axis`; gradients: rows and columns
   double cosine = 1.0, sine = 0.0;         // orientation: of the direction from dark to bright
 
   bool operator==(const Source&) const = default;
@@ -56,6 +56,10 @@ class Deriver {
         case Source::Kind::difference: differences(raw, axes_[source.axis], 1, 0, derived_.data()); break;
         case Source::Kind::square:
           for (std::int64_t j = 0; j < features_; ++j) derived_[j] = raw[j] * raw[j];
+          break;
+        case Source::Kind::squared_difference:
+          differences(raw, axes_[source.axis], 1, 0, derived_.data());
+          for (std::int64_t& d : derived_) d *= d;
           break;
         default: gradients(raw, source, s); break;
       }

@@ -128,24 +128,35 @@ struct RowLayout {
   std::vector<std::int64_t> shape;
   std::vector<std::uint32_t> views;
   std::vector<Source> sources;
+  std::vector<PooledView> pooled_views;  // behind the others
   std::int64_t features = 1;
 
-  RowLayout(std::vector<std::int64_t> sample_shape, std::vector<std::uint32_t> view_masks, std::vector<Source> view_sources = {Source{}})
-      : shape(std::move(sample_shape)), views(std::move(view_masks)), sources(std::move(view_sources)) {
+  RowLayout(std::vector<std::int64_t> sample_shape, std::vector<std::uint32_t> view_masks, std::vector<Source> view_sources = {Source{}},
+            std::vector<PooledView> views_to_pool = {})
+      : shape(std::move(sample_shape)), views(std::move(view_masks)), sources(std::move(view_sources)),
+        pooled_views(std::move(views_to_pool)) {
     if (shape.size() > max_rank) throw std::invalid_argument("more than 32 axes");
     for (const std::int64_t length : shape) {
       if (length < 1 || length > (std::int64_t{1} << 29)) throw std::invalid_argument("impossible sample shape");
       features *= length;
       if (features > (std::int64_t{1} << 29)) throw std::invalid_argument("more than 2^29 features");
     }
-    if (views.empty() || sources.empty() || views.size() * view_cells() >= (std::size_t{1} << 31))
+    if ((views.empty() && pooled_views.empty()) || sources.empty() || views.size() * view_cells() >= (std::size_t{1} << 31))
       throw std::invalid_argument("impossible number of views");
+    for (const PooledView& view : pooled_views) {
+      pooled_cells_ += PooledLayout(shape, view).cells(sources.size());
+      if (cells() >= (std::size_t{1} << 31)) throw std::invalid_argument("impossible number of views");
+    }
     Deriver(shape, sources);  // checks them
   }
-  explicit RowLayout(const Dictionary& dictionary) : RowLayout(dictionary.shape(), dictionary.views(), dictionary.sources()) {}
+  explicit RowLayout(const Dictionary& dictionary)
+      : RowLayout(dictionary.shape(), dictionary.views(), dictionary.sources(), dictionary.pooled_views()) {}
   std::size_t view_cells() const { return sources.size() * static_cast<std::size_t>(features); }
-  std::size_t cells() const { return views.size() * view_cells() + 1; }
-  bool plain() const { return sources.size() == 1 && sources[0].kind == Source::Kind::raw; }
+  std::size_t cells() const { return views.size() * view_cells() + pooled_cells_ + 1; }
+  bool plain() const { return sources.size() == 1 && sources[0].kind == Source::Kind::raw && pooled_views.empty(); }
+
+ private:
+  std::size_t pooled_cells_ = 0;
 };
 
 // Replaces each cell of a view by the sum of the cells up to it along one axis.
@@ -229,8 +240,9 @@ class RowFiller {
   RowFiller(const RowLayout& layout, const Quantiser& quantiser)
       : layout_(layout), quantiser_(quantiser), derive_(layout.shape, layout.sources) {
     if (layout.plain()) return;
-    if constexpr (!std::is_integral_v<Cell>) throw std::invalid_argument("float64 tables have no derived channels");
+    if constexpr (!std::is_integral_v<Cell>) throw std::invalid_argument("float64 tables have no derived channels and no pooled views");
     unsummed_.emplace(layout.shape, std::vector<std::uint32_t>{0});
+    for (const PooledView& view : layout.pooled_views) pooled_.emplace_back(layout.shape, view);
   }
 
   template <bool hashed = true, class In>
@@ -241,13 +253,26 @@ class RowFiller {
     if constexpr (std::is_integral_v<Cell>) {
       raw_.resize(p + 1);
       hash = fill_row<hashed>(x, *unsummed_, quantiser_, raw_.data());
+      const std::size_t cells = layout_.view_cells(), views = layout_.views.size();
       derive_(raw_.data(), [&](std::size_t source, const std::int64_t* values) {
+        Cell* view = row + views * cells;
+        for (const PooledLayout& pooled : pooled_) {
+          fill_plane(values, layout_.shape, pooled, view + pooled.lead + source * pooled.plane);
+          view += pooled.cells(layout_.sources.size());
+        }
+        if (views == 0) return;
         Cell* const plane = row + source * p;
         for (std::size_t j = 0; j < p; ++j) plane[j] = static_cast<Cell>(values[j]);
       });
-      const std::size_t cells = layout_.view_cells();
-      for (std::size_t v = 1; v < layout_.views.size(); ++v) std::memcpy(row + v * cells, row, cells * sizeof(Cell));
-      for (std::size_t v = 0; v < layout_.views.size(); ++v) accumulate(row + v * cells, layout_, layout_.views[v]);
+      for (std::size_t v = 1; v < views; ++v) std::memcpy(row + v * cells, row, cells * sizeof(Cell));
+      for (std::size_t v = 0; v < views; ++v) accumulate(row + v * cells, layout_, layout_.views[v]);
+      Cell* view = row + views * cells;
+      for (std::size_t v = 0; v < pooled_.size(); ++v) {
+        const std::size_t size = pooled_[v].cells(layout_.sources.size());
+        std::fill_n(view, pooled_[v].lead, Cell{0});
+        accumulate_on(view, size, pooled_[v], layout_.pooled_views[v].prefixed);
+        view += size;
+      }
       row[layout_.cells() - 1] = 0;
     }
     return hash;
@@ -259,6 +284,7 @@ class RowFiller {
   Deriver derive_;
   std::vector<std::int64_t> raw_;
   std::optional<RowLayout> unsummed_;  // the raw values alone
+  std::vector<PooledLayout> pooled_;
 };
 
 class Table {
@@ -266,7 +292,8 @@ class Table {
   // Rows without values yet: `fill` must write each of them.
   Table(std::size_t rows, const Dictionary& dictionary, CellType type)
       : type_(type), rows_(rows),
-        layout_(dictionary.shape(), type == CellType::bytes ? std::vector<std::uint32_t>{0} : dictionary.views(), dictionary.sources()),
+        layout_(dictionary.shape(), type == CellType::bytes ? std::vector<std::uint32_t>{0} : dictionary.views(), dictionary.sources(),
+                dictionary.pooled_views()),
         buffer_(rows, row_bytes(), type == CellType::bytes ? byte_margin(layout_) : 0), hash_(rows) {
     if (type == CellType::f64 && !dictionary.direct())
       throw std::invalid_argument("float64 tables have no prefix sums: the dictionary must be direct");
@@ -292,7 +319,7 @@ class Table {
   // Whether atoms over such rows may be applied to this table.
   bool suits(const RowLayout& layout) const {
     return layout_.shape == layout.shape && (type_ == CellType::bytes || layout_.views == layout.views) &&
-           layout_.sources == layout.sources;
+           layout_.sources == layout.sources && layout_.pooled_views == layout.pooled_views;
   }
   bool suits(const Dictionary& dictionary) const { return suits(RowLayout(dictionary)); }
 

@@ -1,7 +1,16 @@
 """Random forests for data with shape: images, time series, EEG, volumes."""
 
 from morforest.channels import Difference, Gradient, Magnitude, Raw, Square
-from morforest.dictionary import Atoms, Axis, Haar, Mixture, Pair, Patch, SparseOblique
+from morforest.dictionary import (
+    Atoms,
+    Axis,
+    Haar,
+    Mixture,
+    Pair,
+    Patch,
+    SparseOblique,
+    Variance,
+)
 from morforest.forest import (
     MorfClassifier,
     MorfRegressor,
@@ -28,4 +37,5 @@ __all__ = [
     "Raw",
     "SparseOblique",
     "Square",
+    "Variance",
 ]

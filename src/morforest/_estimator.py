@@ -120,11 +120,17 @@ class BaseMorf(BaseEstimator):
             task.table.release()  # before the trees are put together, which takes memory too
         finally:
             if grown:
-                views, cell_format = task.table.dictionary.views, task.table.cell_format
-                class_count = task.targets["class_count"]
-                sources = to_core(plan.sources())
+                built = task.table.dictionary
                 self._forest = assemble(
-                    grown, shape, sources, views, cell_format, class_count, target_format, before
+                    grown,
+                    shape,
+                    to_core(plan.sources()),
+                    built.views,
+                    built.pooled_views,
+                    task.table.cell_format,
+                    task.targets["class_count"],
+                    target_format,
+                    before,
                 )
                 self.data_shape_ = shape
                 self.dictionary_ = plan.dictionary

@@ -194,6 +194,7 @@ class GrowthTask:
             keys,
             count.ravel(),
             weight.ravel(),
+            self.bagging.order,
             stop=stop,
             **self.targets,
             **self.rule,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed, effective_n_jobs
 
+from morforest._forms import PooledView, over_windows, read_views, values_of
 from morforest._kernel import core
 from morforest._numbers import CellFormat, TargetFormat, cells_for
 from morforest._pack import narrow, pack, unpack, widen
@@ -35,7 +36,15 @@ CORE_TYPES: dict[str, Any] = {
     "distribution_class": np.uint32,
     "distribution_weight": np.uint32,
     "leaf_value": np.float64,
+    "pooled_views": np.uint32,
+    "form_op": np.uint8,
+    "form_bias": np.int64,
+    "form_window": np.uint32,
 }
+
+
+def _none() -> np.ndarray:
+    return np.empty(0, dtype=np.uint8)
 
 
 @dataclass
@@ -66,6 +75,10 @@ class Forest:
     distribution_class: np.ndarray
     distribution_weight: np.ndarray
     leaf_value: np.ndarray
+    pooled_views: np.ndarray = field(default_factory=_none)  # two masks each, see core/form.hpp
+    form_op: np.ndarray = field(default_factory=_none)  # a node; empty if all atoms are linear
+    form_bias: np.ndarray = field(default_factory=_none)
+    form_window: np.ndarray = field(default_factory=_none)  # two counts and strides a node
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -226,7 +239,11 @@ class Forest:
         value = self.threshold.astype(np.float64)
         if not self.cell_format.real:
             value = value / 2
-        return np.where(self.is_split(), np.ldexp(value, -self.cell_format.shift), np.nan)
+        if len(self.form_op):
+            value = values_of(value, self, self.cell_format.shift)
+        else:
+            value = np.ldexp(value, -self.cell_format.shift)
+        return np.where(self.is_split(), value, np.nan)
 
     def gains(self) -> np.ndarray:
         """Return each split's decrease in impurity, times its share of the tree's weight."""
@@ -234,7 +251,10 @@ class Forest:
         return gains
 
     def atoms(self, chunk: int = 1024) -> sp.csr_matrix:
-        """Return the atom of each node over the features of each channel; empty for leaves."""
+        """Return the atom of each node over the features of each channel; empty for leaves.
+
+        Pooled atoms stand at the first position of their window.
+        """
         features = self._plane_features()
         count = self.term_count.astype(np.int64)
         node_of_term = np.repeat(np.arange(len(count)), count)
@@ -256,6 +276,11 @@ class Forest:
                     dense = self._unaccumulate(matrix.toarray(), int(self.views[view]))
                     matrix = sp.csr_matrix(dense)
                 total = total + matrix
+            for pooled in self._pooled_views():
+                here = pooled.holds(cell)
+                if here.any():
+                    dense = pooled.on_features(node[here], cell[here], weight[here], size)
+                    total = total + sp.csr_matrix(dense)
             parts.append(total)
         atoms = sp.vstack(parts, format="csr")
         atoms.eliminate_zeros()
@@ -272,6 +297,10 @@ class Forest:
             if prefixed_axes >> axis & 1:
                 weights = np.flip(np.cumsum(np.flip(weights, axis + 1), axis=axis + 1), axis + 1)
         return weights.reshape(rows, -1)
+
+    def _pooled_views(self) -> list[PooledView]:
+        begin = len(self.views) * self._plane_features()
+        return read_views(self.pooled_views, self.shape, self._n_sources(), begin)
 
     def _n_sources(self) -> int:
         return len(self.sources) // SOURCE_NUMBERS
@@ -329,7 +358,7 @@ class Forest:
 
     def _signed(self) -> bool:
         """Say whether some atom is no plain sum over one patch of raw values."""
-        if self._n_sources() > 1 or self.sources[0] != 0:
+        if self._n_sources() > 1 or self.sources[0] != 0 or len(self.form_op):
             return True
         # What an atom over prefix sums makes of a sample of ones: of a patch its volume, of
         # rectangles with opposite signs nothing.
@@ -340,11 +369,15 @@ class Forest:
         return bool((found[np.unique(node_of_term)] <= 0).any())
 
     def _each_atoms(self, chunk: int = 1024) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield dense atoms (nodes, cells of a view) of some nodes after others."""
+        """Yield dense atoms (nodes, cells of a view) of some nodes after others.
+
+        Pooled atoms yield the mean of their sizes over the positions of their windows.
+        """
         atoms = self.atoms()
         for first in range(0, atoms.shape[0], chunk):
             nodes = slice(first, min(first + chunk, atoms.shape[0]))
-            yield nodes, atoms[nodes].toarray()
+            dense = atoms[nodes].toarray()
+            yield nodes, over_windows(dense, self, nodes) if len(self.form_op) else dense
 
     def _on_features(self, sizes: np.ndarray) -> np.ndarray:
         """Add up what falls on the same feature in different channels."""
@@ -393,6 +426,7 @@ def assemble(
     shape: tuple[int, ...],
     sources: np.ndarray,
     views: np.ndarray,
+    pooled_views: np.ndarray,
     cell_format: CellFormat,
     class_count: int,
     target_format: TargetFormat | None,
@@ -432,6 +466,7 @@ def assemble(
         shape=shape,
         sources=sources,
         views=views,
+        pooled_views=pooled_views,
         cell_format=cell_format,
         class_count=class_count,
         gain_exponent=gain_exponent,

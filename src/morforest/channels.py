@@ -18,7 +18,7 @@ from morforest._checks import is_integer
 
 __all__ = ["Difference", "Gradient", "Magnitude", "Raw", "Square"]
 
-KINDS = ("raw", "difference", "square", "magnitude", "orientation")
+KINDS = ("raw", "difference", "square", "magnitude", "orientation", "squared_difference")
 ANGLE_BITS = 40  # cosines are rounded to so many, because C libraries differ in the last bit
 MAX_ORIENTATIONS = 64
 
@@ -45,7 +45,21 @@ class Source:
             return 2 * raw
         if self.kind == "square":
             return raw * raw
+        if self.kind == "squared_difference":
+            return 4 * raw * raw
         return math.sqrt(8) * raw + 1
+
+
+    @property
+    def squares(self) -> bool:
+        """Whether values are squares of raw ones, or of sums of these."""
+        return self.kind in ("square", "squared_difference")
+
+    def squared(self) -> Source | None:
+        """Return the source of the squares of the values, if there is one."""
+        if self.kind == "raw":
+            return Source("square")
+        return Source("squared_difference", self.axis) if self.kind == "difference" else None
 
 
 RAW = Source("raw")

@@ -17,9 +17,19 @@ import scipy.sparse as sp
 
 from morforest._checks import is_number
 from morforest._dictionary import Bounds, Dictionary, cumulative_fractions, resolve, to_numbers
-from morforest.boxes import Haar, Pair, Patch
+from morforest.boxes import Haar, Pair, Patch, Variance
 
-__all__ = ["Atoms", "Axis", "Haar", "Mixture", "Pair", "Patch", "SparseOblique", "resolve"]
+__all__ = [
+    "Atoms",
+    "Axis",
+    "Haar",
+    "Mixture",
+    "Pair",
+    "Patch",
+    "SparseOblique",
+    "Variance",
+    "resolve",
+]
 
 
 class Axis(Dictionary):
