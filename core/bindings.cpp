@@ -17,6 +17,7 @@
 
 #include "bytes.hpp"
 #include "dictionary.hpp"
+#include "features.hpp"
 #include "forest.hpp"
 #include "grow.hpp"
 #include "random.hpp"
@@ -385,6 +386,80 @@ NB_MODULE(MORFOREST_MODULE, m) {
         return to_numpy(std::move(hash));
       },
       "x"_a, "A hash of each row's values.");
+
+  m.def(
+      "draw_atoms",
+      [](const Table& table, const Dictionary& dictionary, const Vector<std::uint32_t>& order, std::uint64_t key, std::size_t n) {
+        if (!table.suits(dictionary)) throw std::invalid_argument("the table was made for another dictionary");
+        for (std::size_t i = 0; i < order.size(); ++i)
+          if (order.data()[i] >= table.rows()) throw std::invalid_argument("no such row");
+        AtomList atoms;
+        {
+          nb::gil_scoped_release release;
+          Sampler sampler(dictionary);
+          Stream stream(key);
+          for (std::size_t i = 0; i < n; ++i) {
+            sampler.begin_node();
+            sampler.draw(stream, 1, atoms);
+          }
+          const std::vector<std::uint32_t> once(order.size(), 1);
+          if (dictionary.has_biases())
+            with_cell_type(table.type(), [&](auto cell) {
+              PooledProjector<decltype(cell)>(table).set_biases(order.data(), once.data(), order.size(), atoms, 0);
+            });
+        }
+        nb::dict d;
+        std::vector<std::uint8_t> op;
+        std::vector<std::int64_t> bias;
+        std::vector<std::uint32_t> window;
+        for (const Form& form : atoms.form) {
+          op.push_back(static_cast<std::uint8_t>(form.op));
+          bias.push_back(form.bias);
+          for (const Window& w : form.window) window.insert(window.end(), {w.count, w.stride});
+        }
+        d["begin"] = to_numpy(std::move(atoms.begin));
+        d["cell"] = to_numpy(std::move(atoms.cell));
+        d["weight"] = to_numpy(std::move(atoms.weight));
+        d["form_op"] = to_numpy(std::move(op));
+        d["form_bias"] = to_numpy(std::move(bias));
+        d["form_window"] = to_numpy(std::move(window));
+        return d;
+      },
+      "table"_a, "dictionary"_a, "order"_a, "key"_a, "n"_a, "Atoms independent of each other, with biases from rows of the table.");
+
+  nb::class_<AtomFeatures>(m, "AtomFeatures")
+      .def(
+          "__init__",
+          [](AtomFeatures* self, std::vector<std::int64_t> shape, const Vector<std::uint32_t>& views, const Vector<double>& sources,
+             const Vector<std::uint32_t>& pooled_views, const Vector<std::uint32_t>& begin, const Vector<std::uint32_t>& cell,
+             const Vector<double>& weight, const Vector<std::uint8_t>& form_op, const Vector<std::int64_t>& form_bias,
+             const Vector<std::uint32_t>& form_window, const Vector<double>& scale) {
+            AtomList atoms;
+            atoms.begin = to_vector(begin);
+            atoms.cell = to_vector(cell);
+            atoms.weight = to_vector(weight);
+            if (form_bias.size() != form_op.size() || form_window.size() != 4 * form_op.size()) throw std::invalid_argument("damaged atoms");
+            for (std::size_t i = 0; i < form_op.size(); ++i) {
+              if (form_op.data()[i] > static_cast<std::uint8_t>(Op::variance)) throw std::invalid_argument("damaged atoms");
+              const std::uint32_t* w = form_window.data() + 4 * i;
+              atoms.form.push_back({.op = static_cast<Op>(form_op.data()[i]), .window = {{w[0], w[1]}, {w[2], w[3]}}, .bias = form_bias.data()[i]});
+            }
+            RowLayout layout(std::move(shape), to_vector(views), to_sources(sources), to_pooled_views(pooled_views));
+            new (self) AtomFeatures(std::move(layout), std::move(atoms), to_vector(scale));
+          },
+          "shape"_a, "views"_a, "sources"_a, "pooled_views"_a, "begin"_a, "cell"_a, "weight"_a, "form_op"_a, "form_bias"_a,
+          "form_window"_a, "scale"_a)
+      .def(
+          "transform",
+          [](const AtomFeatures& self, const Samples& x, const std::string& cell_type, int shift, double limit,
+             nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
+            require_features(x, self.features());
+            if (out.shape(0) != x.shape(0) || out.shape(1) != self.size()) throw std::invalid_argument("wrong output shape");
+            const CellType type = parse_cell_type(cell_type);
+            nb::gil_scoped_release release;
+            with_samples(x, [&](const auto* data) { self.transform(data, x.shape(0), type, Quantiser(shift, limit), out.data()); });
+          },
+          "x"_a, "cell_type"_a, "shift"_a, "limit"_a, nb::arg("out").noconvert());
 
   nb::class_<StopFlag>(m, "StopFlag").def(nb::init<>()).def("set", [](StopFlag& self) { self.set = true; });
 

@@ -43,8 +43,8 @@ void respond(const Cell* row, const std::uint32_t* cell, const double* weight, s
       return;
     }
     for (std::size_t t = 0; t < terms; t += 4) {  // four at a time
-      const Cell* from[4];
-      Sum weights[4];
+      const Cell* from[4]{};
+      Sum weights[4]{};
       const std::size_t some = std::min<std::size_t>(terms - t, 4);
       for (std::size_t k = 0; k < some; ++k) {
         from[k] = row + cell[t + k];

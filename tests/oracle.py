@@ -14,7 +14,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -198,13 +198,101 @@ class PatchAxis:
         return [index % length for index in range(start, start + size)]
 
 
-class Boxes(Component):
-    """What components of rectangles share: axes, and the channels that an atom may look at."""
+@dataclass
+class PooledAtom:
+    """A linear atom that moves over a window; `atom` is it at the first position.
 
-    def __init__(self, axes: Sequence[PatchAxis], channels: Sequence[int] = (0,), planes: int = 1):
+    `counts` has the positions along each axis. `draw` and `position` say which response of which
+    row becomes the bias.
+    """
+
+    atom: np.ndarray
+    shape: tuple[int, ...]
+    op: str
+    counts: list[int]
+    draw: int = 0
+    position: int = 0
+    bias: int = 0
+
+    def responses(self, cells: np.ndarray) -> np.ndarray:
+        """The response of each row at each position, the last axis fastest."""
+        planes = self.atom.reshape(-1, *self.shape)
+        places = itertools.product(*map(range, self.counts))
+        axes = range(1, planes.ndim)
+        # Only circular axes let an atom reach their end, and there it goes round.
+        moved = np.array([np.roll(planes, place, axes).ravel() for place in places])
+        return cells.astype(np.int64) @ moved.T
+
+    def with_bias(self, rows: Rows) -> PooledAtom:
+        """The same with the bias that it gets in a node; rows are in canonical order."""
+        if self.op != "ppv":
+            return self
+        ends = np.cumsum(rows.counts)
+        row = np.searchsorted(ends, self.draw * int(ends[-1]) >> 64, side="right")
+        bias = int(self.responses(rows.cells[row : row + 1])[0, self.position])
+        return replace(self, bias=bias)
+
+    def values(self, cells: np.ndarray) -> np.ndarray:
+        responses = self.responses(cells)
+        if self.op == "ppv":
+            return (responses > self.bias).sum(axis=1)
+        return {"max": np.max, "min": np.min, "mean": np.sum}[self.op](responses, axis=1)
+
+
+@dataclass
+class Pool:
+    """How atoms are pooled. `windows` along each axis: None (atoms stay), 0 (drawn), or a number."""
+
+    ops: Sequence[str]
+    windows: Sequence[int | None]
+
+    def begin(self, stream: Stream) -> None:
+        self.op = self.ops[stream.below(len(self.ops))]
+        self.whole = 0 in self.windows and bool(stream.next() >> 63)
+        self.counts = [1] * len(self.windows)
+
+    def place(self, stream: Stream, axis: int, length: int, extent: int, circular: bool) -> int:
+        """The first position along an axis of an atom that spans `extent` of it."""
+        places = length if circular else length - extent + 1
+        window = self.windows[axis]
+        if window is None:
+            return stream.below(places)
+        count = min(window or places, places)
+        if window == 0 and not self.whole and places > 1:
+            odds = [round(math.log1p(1 / k) * 2**40) for k in range(2, places + 1)]
+            x = stream.below(sum(odds))
+            count = 2 + next(i for i, end in enumerate(itertools.accumulate(odds)) if x < end)
+        self.counts[axis] = count
+        if count == places:
+            return 0
+        return stream.below(places if circular else places - count + 1)
+
+    def end(self, stream: Stream, atom: np.ndarray, shape: tuple[int, ...]) -> PooledAtom:
+        found = PooledAtom(atom, shape, self.op, self.counts)
+        if self.op == "ppv":
+            found.draw = stream.next()
+            found.position = stream.below(math.prod(self.counts))
+        return found
+
+
+class Boxes(Component):
+    """What components of rectangles share: axes, the channels of an atom, and pooling."""
+
+    def __init__(
+        self,
+        axes: Sequence[PatchAxis],
+        channels: Sequence[int] = (0,),
+        planes: int = 1,
+        pool: Pool | None = None,
+    ):
         self.axes = axes
         self.channels = channels
         self.planes = planes
+        self.pool = pool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(axis.length for axis in self.axes)
 
     def channel(self, stream: Stream) -> int:
         return self.channels[stream.below(len(self.channels))]
@@ -219,8 +307,21 @@ class PatchAtoms(Boxes):
     def draw(self, stream: Stream) -> np.ndarray:
         atom = self.blank()
         channel = self.channel(stream)
-        atom[channel][np.ix_(*[axis.draw(stream) for axis in self.axes])] = 1
-        return atom.ravel()
+        if self.pool is None:
+            atom[channel][np.ix_(*[axis.draw(stream) for axis in self.axes])] = 1
+            return atom.ravel()
+        self.pool.begin(stream)
+        sides = []
+        for number, axis in enumerate(self.axes):
+            if not axis.contiguous:
+                sides.append(axis.draw(stream))
+                continue
+            size = axis.draw_size(stream)
+            circular = axis.boundary == "wrap"
+            start = self.pool.place(stream, number, axis.length, size, circular)
+            sides.append([index % axis.length for index in range(start, start + size)])
+        atom[channel][np.ix_(*sides)] = 1
+        return self.pool.end(stream, atom.ravel(), self.shape)
 
 
 LOBES = {"two": (1, -1), "three": (1, -2, 1), "square": (1, -1)}
@@ -237,6 +338,8 @@ class HaarAtoms(Boxes):
     def draw(self, stream: Stream) -> np.ndarray:
         channel = self.channel(stream)
         kind = self.lobes[stream.below(len(self.lobes))]
+        if self.pool is not None:
+            self.pool.begin(stream)
         one = stream.below(len(self.lobed))
         chosen = {self.lobed[one]}
         if kind == "square":
@@ -246,13 +349,19 @@ class HaarAtoms(Boxes):
         for number, axis in enumerate(self.axes):
             weights = LOBES[kind] if number in chosen else (1,)
             size = min(axis.draw_size(stream), axis.length // len(weights))
-            start = stream.below(axis.length - len(weights) * size + 1)
+            extent = len(weights) * size
+            if self.pool is None:
+                start = stream.below(axis.length - extent + 1)
+            else:
+                start = self.pool.place(stream, number, axis.length, extent, circular=False)
             factor = np.zeros(axis.length, dtype=np.int64)
-            factor[start : start + len(weights) * size] = np.repeat(weights, size)
+            factor[start : start + extent] = np.repeat(weights, size)
             factors.append(factor)
         atom = self.blank()
         atom[channel] = functools.reduce(np.multiply.outer, factors)
-        return atom.ravel()
+        if self.pool is None:
+            return atom.ravel()
+        return self.pool.end(stream, atom.ravel(), self.shape)
 
 
 class PairAtoms(Boxes):
@@ -279,6 +388,35 @@ class PairAtoms(Boxes):
         if (first, here) != (second, there):
             atom[(second, *there)] -= 1
         return atom.ravel()
+
+
+@dataclass
+class VarianceAtom:
+    """The area times the sum of squares, less the square of the sum, over a rectangle."""
+
+    inside: np.ndarray  # 1 in the rectangle, 0 elsewhere, in the sample's shape
+    channel: int
+    source: str  # "raw", or "difference" along the last axis
+
+    def values(self, cells: np.ndarray) -> np.ndarray:
+        samples = cells.reshape(-1, *self.inside.shape)
+        values = derive_channel(samples, self.source, axis=self.inside.ndim - 1)
+        values = values.reshape(len(cells), -1)[:, self.inside.ravel() > 0]
+        return values.shape[1] * (values * values).sum(axis=1) - values.sum(axis=1) ** 2
+
+
+class VarianceAtoms(Component):
+    """Variances of rectangles within the data, of one of several channels."""
+
+    def __init__(self, axes: Sequence[PatchAxis], sources: Sequence[str] = ("raw",)):
+        self.axes = axes
+        self.sources = sources
+
+    def draw(self, stream: Stream) -> VarianceAtom:
+        channel = stream.below(len(self.sources))
+        inside = np.zeros([axis.length for axis in self.axes], dtype=np.int64)
+        inside[np.ix_(*[axis.draw(stream) for axis in self.axes])] = 1
+        return VarianceAtom(inside, channel, self.sources[channel])
 
 
 MAX_ROUNDS = 16
@@ -361,6 +499,8 @@ def derive_channel(q: np.ndarray, kind: str, axis=0, other_axis=0, cosine=1.0, s
 
 def project(cells: np.ndarray, atom: np.ndarray) -> np.ndarray:
     """The value of each row. Float cells are summed one by one in feature order."""
+    if isinstance(atom, (PooledAtom, VarianceAtom)):
+        return atom.values(cells)
     if np.issubdtype(cells.dtype, np.integer):
         return cells.astype(np.int64) @ atom
     values = np.zeros(len(cells))
@@ -640,6 +780,9 @@ def find_split(node: Node, dictionary: Dictionary, growth: Growth, tree_weight: 
         return None
     thresholds = Stream(derive(node.key, THRESHOLDS))
     for atoms in dictionary.rounds(Stream(node.key), growth.n_candidates):
+        atoms = [
+            atom.with_bias(node.rows) if isinstance(atom, PooledAtom) else atom for atom in atoms
+        ]
         split = best_split(node.rows, atoms, growth, thresholds)
         if split is not None:
             break
@@ -687,7 +830,10 @@ def grow_best_first(root: Node, find: Callable[[Node], Split | None], max_leaf_n
 
 
 def grow_tree(rows: Rows, dictionary: Dictionary, growth: Growth, key: int) -> list[Node]:
-    """The nodes of one tree, in order. `key` is the tree's."""
+    """The nodes of one tree, in order. `key` is the tree's; rows are in canonical order.
+
+    That order matters where atoms have biases, and only there.
+    """
     rows = rows[rows.counts > 0]
     root = Node(rows, derive(key, ROOT), depth=0)
 

@@ -20,13 +20,18 @@ import morforest.dictionary
 from morforest import (
     Atoms,
     Axis,
+    Difference,
+    Haar,
     Mixture,
     MorfClassifier,
     MorfRegressor,
     Patch,
+    Raw,
     SparseOblique,
+    Variance,
     _core,
 )
+from morforest._forms import OPS, node_windows
 from morforest._grow import TrainingTable
 from morforest._numbers import choose_format, choose_target_format, fixed_weights, to_core_dtype
 from morforest.dictionary import resolve
@@ -97,10 +102,39 @@ def component(dictionary, shape):
         case Patch():
             names = ("min_size", "max_size", "boundary", "contiguous")
             rules = [np.broadcast_to(getattr(dictionary, n), len(shape)).tolist() for n in names]
-            return oracle.PatchAtoms(
-                [oracle.PatchAxis(*rule) for rule in zip(shape, *rules, strict=True)]
-            )
+            axes = [oracle.PatchAxis(*rule) for rule in zip(shape, *rules, strict=True)]
+            return oracle.PatchAtoms(axes, pool=pool_of(dictionary, shape, [a.contiguous for a in axes]))
+        case Haar():
+            kinds = [dictionary.lobes] if isinstance(dictionary.lobes, str) else dictionary.lobes
+            axes = inner_axes(dictionary, shape)
+            pool = pool_of(dictionary, shape, [True] * len(shape))
+            return oracle.HaarAtoms(axes, range(len(shape)), kinds, pool=pool)
+        case Variance():
+            sources = ["raw"]
+            if dictionary.channels:
+                sources = ["raw" if c == Raw() else "difference" for c in dictionary.channels]
+            return oracle.VarianceAtoms(inner_axes(dictionary, shape), sources)
     raise TypeError(dictionary)
+
+
+def inner_axes(dictionary, shape):
+    """The axes of atoms that lie within the data."""
+    sizes = [np.broadcast_to(getattr(dictionary, n), len(shape)) for n in ("min_size", "max_size")]
+    return [
+        oracle.PatchAxis(length, int(low), int(high), "inside")
+        for length, low, high in zip(shape, *sizes, strict=True)
+    ]
+
+
+def pool_of(dictionary, shape, ordered):
+    """Windows run along the last two axes that have an order."""
+    if dictionary.pool is None:
+        return None
+    ops = [dictionary.pool] if isinstance(dictionary.pool, str) else dictionary.pool
+    moved = [axis for axis, flag in enumerate(ordered) if flag][-2:]
+    whole = isinstance(dictionary.window, float)  # 1.0, in these tests
+    lengths = {axis: shape[axis] if whole else dictionary.window or 0 for axis in moved}
+    return oracle.Pool(ops, [lengths.get(axis) for axis in range(len(shape))])
 
 
 def as_oracle(dictionary, shape):
@@ -181,6 +215,7 @@ class OracleForest:
         key = oracle.tree_key(self.seed, tree)
         counts, weights = self.bag(key)
         rows = oracle.Rows(self.cells(self.X), self.target, counts, weights, self.n_classes)
+        rows = rows[self.canonical_order()]
         limits = (
             "criterion",
             "splitter",
@@ -226,6 +261,29 @@ def class_weights(forest, node):
     return weights
 
 
+def assert_same_atom(forest, atoms, number, expected):
+    """The atom of one node, with its form."""
+    found = atoms[[number]].toarray()[0]
+    op = OPS[forest.form_op[number]] if len(forest.form_op) else "none"
+    dense = np.zeros((forest._n_sources(), found.size // forest._n_sources()))
+    match expected:
+        case oracle.PooledAtom():
+            assert op == expected.op
+            assert forest.form_bias[number] == expected.bias
+            counts = node_windows(forest, slice(number, number + 1))[0]
+            assert counts.tolist() == expected.counts
+            dense[0] = expected.atom
+        case oracle.VarianceAtom():
+            assert op == "variance"
+            dense[expected.channel] = expected.inside.ravel()
+            squares = len(dense) // 2 + expected.channel
+            dense[squares] = expected.inside.ravel() * expected.inside.sum()
+        case _:
+            assert op == "none"
+            dense[0] = expected
+    np.testing.assert_array_equal(found, dense.ravel())
+
+
 def assert_same_trees(problem):
     model = problem.fit()
     expected = OracleForest(problem, model)
@@ -238,7 +296,7 @@ def assert_same_trees(problem):
         for number, node in enumerate(nodes, start=begin):
             assert forest.weight[number] == node.rows.weight
             if not node.is_leaf:
-                np.testing.assert_array_equal(atoms[[number]].toarray()[0], node.split.atom)
+                assert_same_atom(forest, atoms, number, node.split.atom)
                 assert forest.threshold[number] == node.split.threshold
                 assert gains[number] == pytest.approx(node.split.gain, rel=1e-6, abs=1e-12)
             elif problem.classifies:
@@ -283,14 +341,18 @@ def float_values(rng, kind, size):
 
 
 @st.composite
-def samples(draw, rng, shape, n_rows):
+def samples(draw, rng, shape, n_rows, exact=False):
+    """Samples; `exact` ones have values for which integer cells suffice."""
     dtype = draw(st.sampled_from([*INTEGER_RANGES, "float32", "float64"]))
     if dtype in INTEGER_RANGES:
-        low, high = draw(st.sampled_from(INTEGER_RANGES[dtype]))
+        ranges = INTEGER_RANGES[dtype]
+        low, high = draw(st.sampled_from([r for r in ranges if not exact or r[1] < 2**16]))
         X = rng.integers(low, high, (n_rows, *shape)).astype(dtype)
     else:
-        kinds = ["halves", "integers", "ties", "tails", "normal"]
-        kind = draw(st.sampled_from(kinds + list(EXTREMES) * (dtype == "float64")))
+        kinds = ["halves", "integers", "ties", "normal"]
+        if not exact:
+            kinds += ["tails", *list(EXTREMES) * (dtype == "float64")]
+        kind = draw(st.sampled_from(kinds))
         X = float_values(rng, kind, (n_rows, *shape)).astype(dtype)
     if draw(SELDOM):  # constant features
         X[:, rng.random(shape) < 0.5] = X.flat[0]
@@ -383,7 +445,7 @@ AXIS_LENGTHS = st.sampled_from([3, 2, 4, 4, 1])
 
 
 @st.composite
-def problems(draw, criteria, rows=FEW_ROWS):
+def problems(draw, criteria, rows=FEW_ROWS, of=dictionaries, exact=False):
     # Data come from a seed: hypothesis chooses what kind they are, and shrinks their number.
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n_rows = draw(rows)
@@ -408,8 +470,45 @@ def problems(draw, criteria, rows=FEW_ROWS):
     if parameters["bootstrap"] and draw(SELDOM):
         n_kept = n_rows if weights is None else np.count_nonzero(weights)
         parameters["max_samples"] = int(rng.integers(1, n_kept + 1))
-    X = draw(samples(rng, shape, n_rows))
-    return Problem(X, y, draw(dictionaries(rng, shape)), parameters, weights)
+    X = draw(samples(rng, shape, n_rows, exact))
+    return Problem(X, y, draw(of(rng, shape)), parameters, weights)
+
+
+@st.composite
+def nonlinear_dictionaries(draw, rng, shape, mixed=True):
+    """Pooled atoms and variances, alone or beside linear ones."""
+    pool = draw(st.lists(st.sampled_from(["max", "min", "mean", "ppv", "ppv"]), min_size=1))
+    window = draw(st.sampled_from([None, None, 1, 2, 1.0]))
+    if window == 2 and min(shape[-2:]) < 2:
+        window = None
+    match draw(st.sampled_from(["patch", "haar", "haar", "variance"] + ["mixture"] * mixed)):
+        case "patch":
+            found = draw(patches(shape))
+            found.set_params(pool=pool, window=window)
+        case "haar":
+            sizes = [draw(st.integers(1, length)) for length in shape]
+            found = Haar(1, tuple(sizes), pool=draw(st.sampled_from([pool, None])), window=window)
+            if found.pool is None:
+                found.window = None
+            lobes = ["two", "three"] + ["square"] * (len(shape) > 1)
+            found.lobes = draw(st.lists(st.sampled_from(lobes), min_size=1))
+        case "variance":
+            sizes = [draw(st.integers(1, length)) for length in shape]
+            found = Variance(1, tuple(sizes))
+            if draw(st.booleans()):
+                found.channels = [Raw(), Difference()]
+        case "mixture":
+            parts = [draw(patches(shape)), draw(nonlinear_dictionaries(rng, shape, mixed=False))]
+            parts.append(draw(nonlinear_dictionaries(rng, shape, mixed=False)))
+            if not any(isinstance(part, Variance) for part in parts):
+                return Mixture(parts, weights=(0.05 + rng.random(len(parts))).tolist())
+            found = Mixture([parts[0], Variance(1, shape)], weights=[1, 2])
+    try:
+        resolve(found, shape)
+    except ValueError as error:  # no room to move, or for so many lobes
+        assert "move" in str(error) or "side by side" in str(error) or "window" in str(error)
+        return Patch(1, 1)
+    return found
 
 
 # --- the core against the oracle -------------------------------------------------------------
@@ -425,6 +524,13 @@ def test_classification_trees_equal_the_oracle(problem):
 @examples(500)
 @given(problems(REGRESSION))
 def test_regression_trees_equal_the_oracle(problem):
+    assert_same_trees(problem)
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+@examples(400)
+@given(problems(CLASSIFICATION + REGRESSION, of=nonlinear_dictionaries, exact=True))
+def test_nonlinear_atoms_equal_the_oracle(problem):
     assert_same_trees(problem)
 
 
@@ -456,6 +562,15 @@ EACH_DICTIONARY = {
     "weighted": Atoms(np.eye(12)[:8], np.arange(8.0)),
     "fractions": Atoms(np.eye(12) - 0.7 * np.eye(12)[::-1]),
     "mixture": Mixture([PATCH, SparseOblique(), Axis()], weights=[5, 3, 2]),
+    "max": Patch(1, (3, 2), pool="max"),
+    "min": Haar(1, (2, 1), pool="min", window=2),
+    "mean": Patch(1, (3, 2), boundary="wrap", pool="mean"),
+    "ppv": Haar(1, (2, 1), pool="ppv"),
+    "ppv of a column": Patch(1, (3, 2), contiguous=(True, False), pool="ppv", window=1.0),
+    "variance": Variance(1, 3, channels=[Raw(), Difference()]),
+    "nonlinear": Mixture(
+        [Patch(1, 2), Haar(1, 1, pool=["ppv", "max"]), Variance(1, 2)], weights=[1, 2, 1]
+    ),
 }
 
 

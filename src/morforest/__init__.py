@@ -11,6 +11,7 @@ from morforest.dictionary import (
     SparseOblique,
     Variance,
 )
+from morforest.features import AtomFeatures
 from morforest.forest import (
     MorfClassifier,
     MorfRegressor,
@@ -21,6 +22,7 @@ from morforest.forest import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "AtomFeatures",
     "Atoms",
     "Axis",
     "Difference",

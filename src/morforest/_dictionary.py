@@ -40,8 +40,12 @@ class Bounds:
         limits = [2.0**bits / max(self.mass, 1.0)]
         for source, mass in self.derived:
             room = 2.0**bits / max(mass, 1.0)
-            # Gradients are rounded as float64, which holds whole numbers up to 2^53.
-            limits.append(math.sqrt(room) / 2 if source.squares else min(room, 2.0**50) / 4)
+            if source.squares:
+                limits.append(math.sqrt(room / source.largest(1.0)))
+            elif source.kind == "difference":
+                limits.append(room / 2)
+            else:  # gradients are rounded as float64, which holds whole numbers up to 2^53
+                limits.append(min(room, 2.0**50) / 4)
         return min(limits)
 
 

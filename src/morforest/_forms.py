@@ -81,33 +81,39 @@ def read_views(
     return views
 
 
-def windows(forest: Any, nodes: slice) -> np.ndarray:
-    """Return the positions of each node's window along each axis (nodes, axes)."""
-    rank = len(forest.shape)
-    counts = np.ones((nodes.stop - nodes.start, rank), dtype=np.int64)
-    stored = forest.form_window.astype(np.int64).reshape(-1, 2, 2)[nodes]
-    first = _first_cells(forest)[nodes]
-    for view in forest._pooled_views():
+def windows(first: np.ndarray, form_window: np.ndarray, views: list[PooledView]) -> np.ndarray:
+    """Return the positions of each atom's window along each axis (atoms, axes).
+
+    `first` is a cell of each atom, -1 where there is none, `form_window` what the core holds.
+    """
+    counts = np.ones((len(first), len(views[0].shape) if views else 1), dtype=np.int64)
+    stored = form_window.astype(np.int64).reshape(-1, 2, 2)
+    for view in views:
         here = view.holds(first)
         for axis, stride in enumerate(view.strides()):
             # Axes of length one have the stride of the one behind them, and nothing moves there.
             if view.shape[axis] > 1:
                 along = here[:, np.newaxis] & (stored[:, :, 1] == stride) & (stored[:, :, 0] > 1)
-                counts[:, axis] = np.where(along, stored[:, :, 0], 1).max(axis=1, initial=1)
+                found = np.where(along, stored[:, :, 0], 1).max(axis=1)
+                counts[:, axis] = np.maximum(counts[:, axis], found)
     return counts
 
 
-def _first_cells(forest: Any) -> np.ndarray:
+def node_windows(forest: Any, nodes: slice) -> np.ndarray:
+    """Return the positions of each node's window along each axis (nodes, axes)."""
     count = forest.term_count.astype(np.int64)
     first = np.full(len(count), -1, dtype=np.int64)
     begin = np.cumsum(count) - count
     first[count > 0] = forest.term_cell[begin[count > 0]]
-    return first
+    stored = forest.form_window.reshape(-1, 4)[nodes]
+    return windows(first[nodes], stored, forest._pooled_views())
 
 
 def over_windows(atoms: np.ndarray, forest: Any, nodes: slice) -> np.ndarray:
     """Return the mean size of the atoms' weights over the positions of their windows."""
-    counts = windows(forest, nodes)
+    if not len(forest.pooled_views):
+        return atoms
+    counts = node_windows(forest, nodes)
     rows = len(atoms)
     sizes = np.abs(atoms).reshape(rows, -1, *forest.shape)
     for axis, length in enumerate(forest.shape):
