@@ -74,16 +74,22 @@ class Pooled:
             f"{length}."
         )
 
-    def _places(self, shape: tuple[int, ...], channel_axis: int | None) -> int:
-        """Return the largest number of positions of a window."""
+    def _places(self, shape: tuple[int, ...], channel_axis: int | None) -> list[int]:
+        """Return the most places that an atom has along each axis on which it moves, else one."""
         windows = self._windows(shape, channel_axis)
         circular = self._circular(shape, channel_axis)
-        total = 1
-        for axis, extent in enumerate(self._smallest_extents(shape, channel_axis)):
-            if windows[axis] != STAYS:
-                places = shape[axis] if circular[axis] else shape[axis] - extent + 1
-                total *= places if windows[axis] == DRAWN else min(places, windows[axis])
-        return total
+        extents = self._smallest_extents(shape, channel_axis)
+        places = [
+            length if circular[axis] else length - extents[axis] + 1
+            for axis, length in enumerate(shape)
+        ]
+        return [1 if w == STAYS else count for w, count in zip(windows, places, strict=True)]
+
+    def _positions(self, shape: tuple[int, ...], channel_axis: int | None) -> int:
+        """Return the largest number of positions of a window."""
+        places = self._places(shape, channel_axis)
+        windows = self._windows(shape, channel_axis)
+        return math.prod(min(w, n) if w > 0 else n for w, n in zip(windows, places, strict=True))
 
     def _check_pool(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
         if not self._ops():
@@ -100,7 +106,7 @@ class Pooled:
                 f"shape {shape} have none in order: the channel axis and axes with "
                 "contiguous=False have no order."
             )
-        if self._places(shape, channel_axis) == 1 and self.window != 1:
+        if math.prod(self._places(shape, channel_axis)) == 1:
             raise ValueError(
                 f"pool={self.pool!r} needs room to move, but in samples of shape {shape} even the "
                 "smallest atom has one place: choose a smaller min_size, or pool=None."
@@ -122,11 +128,11 @@ class Pooled:
         ops = self._ops()
         if not ops:
             return bounds
-        places = self._places(shape, channel_axis)
+        positions = self._positions(shape, channel_axis)
         return Bounds(
-            mass=bounds.mass * (places if "mean" in ops else 1),
+            mass=bounds.mass * (positions if "mean" in ops else 1),
             nonnegative=False,
             integral=bounds.integral,
             forms=True,
-            positions=float(places) if "ppv" in ops else 0.0,
+            positions=float(positions) if "ppv" in ops else 0.0,
         )

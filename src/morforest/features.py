@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -120,8 +121,9 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
             raise ValueError(f"n_atoms must be at most {MAX_ATOMS}, got {self.n_atoms!r}.")
         check.check_jobs(self.n_jobs)
         X, shape = validation.check_samples(self, X, fitting=True)
-        chosen = default_dictionary(shape) if self.dictionary is None else clone(self.dictionary)
+        chosen = default_dictionary(shape) if self.dictionary is None else self.dictionary
         plan = resolve(chosen, shape, self.channel_axis)
+        plan = replace(plan, dictionary=clone(plan.dictionary))  # later changes must not reach it
         key = seed_from(self.random_state)
         cell_format, cells = choose_format(X, plan.bounds())
         table = TrainingTable(X, plan, cell_format, cells, self.n_jobs)
@@ -155,7 +157,6 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         cells = cells_for(X, self._format, takes_bytes=False)
         n_atoms = len(self._scale)
         out = np.empty((len(X), n_atoms), dtype=np.float32)
-        # Linear atoms alone may ask for finer cells, whose values are so much larger.
         run = self._core.transform
         arguments = (cells.cell_type, cells.shift, cells.limit)
         jobs = min(effective_n_jobs(self.n_jobs), len(X) * n_atoms // VALUES_PER_JOB, len(X))
@@ -166,7 +167,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
             Parallel(n_jobs=jobs, prefer="threads", require="sharedmem")(
                 delayed(run)(X[a:b], *arguments, out[a:b]) for a, b in itertools.pairwise(parts)
             )
-        if cells.extra_bits:
+        if cells.extra_bits:  # cells are so much finer than those of training
             np.ldexp(out, -cells.extra_bits, out=out)
         return out
 
