@@ -393,7 +393,13 @@ def golden_cases():
         ("pooled min, wrap", classifier(Patch(1, 4, boundary="wrap", pool="min")), X, y, None),
         ("pooled mean", classifier(Haar(1, 2, pool="mean", window=3)), X, y, weights),
         ("pooled ppv", classifier(Haar(1, 2, pool="ppv")), X, y, None),
-        ("pooled ppv of floats", regressor(Haar(1, 2, scale="log", pool="ppv")), flat, target, None),
+        (
+            "pooled ppv of floats",
+            regressor(Haar(1, 2, scale="log", pool="ppv")),
+            flat,
+            target,
+            None,
+        ),
         ("variance", regressor(Variance(2, 4)), flat, target, None),
         ("nonlinear", classifier(NONLINEAR, max_leaf_nodes=20), X, y, weights / 3 + 0.5),
     ):

@@ -141,8 +141,9 @@ def test_names_say_which_atom():
     for op in ("ppv", "max"):
         features = AtomFeatures(Haar(4, 4, lobes="two", pool=op, window=1.0), 50, 0, channel_axis=0)
         names[op] = features.fit(X).get_feature_names_out()
-    assert all(re.fullmatch(r"haar\(1,-1\) width 4 channel [012] ppv>-?[\d.]+( \(\d\))?", n) for n in names["ppv"])
-    assert set(n.split(" (")[0] for n in names["max"]) == {
+    pattern = r"haar\(1,-1\) width 4 channel [012] ppv>-?[\d.]+( \(\d\))?"
+    assert all(re.fullmatch(pattern, name) for name in names["ppv"])
+    assert {n.split(" (")[0] for n in names["max"]} == {
         f"haar(1,-1) width 4 channel {c} max" for c in range(3)
     }
     for dictionary, pattern in (

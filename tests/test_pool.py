@@ -6,8 +6,18 @@ import pickle
 import numpy as np
 import pytest
 from common import assert_same_forest, differ
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 from test_determinism import whole_numbers
+from test_oracle import (
+    CLASSIFICATION,
+    REGRESSION,
+    assert_same_trees,
+    examples,
+    patches,
+    problems,
+)
 
 from morforest import (
     Atoms,
@@ -138,11 +148,57 @@ def test_images_move_along_both_axes_and_channels_along_none():
     assert {tuple(row) for row in counts.tolist()} == {(4, 5, 1)}
 
 
+# --- the core against the oracle -------------------------------------------------------------
+
+
+@st.composite
+def nonlinear_dictionaries(draw, rng, shape, mixed=True):
+    """Pooled atoms and variances, alone or beside linear ones."""
+    pool = draw(st.lists(st.sampled_from(["max", "min", "mean", "ppv", "ppv"]), min_size=1))
+    window = draw(st.sampled_from([None, None, 1, 2, 1.0]))
+    if window == 2 and min(shape[-2:]) < 2:
+        window = None
+    match draw(st.sampled_from(["patch", "haar", "haar", "variance"] + ["mixture"] * mixed)):
+        case "patch":
+            found = draw(patches(shape))
+            found.set_params(pool=pool, window=window)
+        case "haar":
+            sizes = [draw(st.integers(1, length)) for length in shape]
+            found = Haar(1, tuple(sizes), pool=draw(st.sampled_from([pool, None])), window=window)
+            if found.pool is None:
+                found.window = None
+            lobes = ["two", "three"] + ["square"] * (len(shape) > 1)
+            found.lobes = draw(st.lists(st.sampled_from(lobes), min_size=1))
+        case "variance":
+            sizes = [draw(st.integers(1, length)) for length in shape]
+            found = Variance(1, tuple(sizes))
+            if draw(st.booleans()):
+                found.channels = [Raw(), Difference()]
+        case "mixture":
+            parts = [draw(patches(shape)), draw(nonlinear_dictionaries(rng, shape, mixed=False))]
+            parts.append(draw(nonlinear_dictionaries(rng, shape, mixed=False)))
+            if not any(isinstance(part, Variance) for part in parts):
+                return Mixture(parts, weights=(0.05 + rng.random(len(parts))).tolist())
+            found = Mixture([parts[0], Variance(1, shape)], weights=[1, 2])
+    try:
+        resolve(found, shape)
+    except ValueError:  # no room to move, or for so many lobes
+        return Patch(1, 1, pool="max", window=1) if max(shape[-2:]) > 1 else Patch(1, 1)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+@examples(400)
+@given(problems(CLASSIFICATION + REGRESSION, of=nonlinear_dictionaries, exact=True))
+def test_nonlinear_atoms_equal_the_oracle(problem):
+    assert_same_trees(problem)
+
+
 # --- values ----------------------------------------------------------------------------------
 
 
 def test_pooled_atoms_find_what_moves():
-    X, y = series(400, length=60, height=25, width=10)
+    X, y = series(400, length=100, height=18, width=10)
     train, test = slice(0, 100), slice(100, 400)
     plain, pooled = (
         forest(d, n_estimators=30).fit(X[train], y[train]).score(X[test], y[test])
@@ -160,7 +216,9 @@ def test_thresholds_are_in_the_units_of_the_data():
             thresholds = model._forest.thresholds()
             thresholds = thresholds[np.isfinite(thresholds)] / (1 if op == "ppv" else scale)
             assert low < thresholds.min() <= thresholds.max() < high, op
-    noise = np.random.default_rng(0).normal(size=(200, 30)) * (1 + 2 * (np.arange(200) % 2))[:, None]
+    noise = (
+        np.random.default_rng(0).normal(size=(200, 30)) * (1 + 2 * (np.arange(200) % 2))[:, None]
+    )
     model = forest(Variance(30, 30), channel_axis=None).fit(noise, np.arange(200) % 2)
     root = model._forest.thresholds()[0]
     assert 1 < root < 9

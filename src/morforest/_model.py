@@ -81,10 +81,10 @@ class Forest:
     form_window: np.ndarray = field(default_factory=_none)  # two counts and strides a node
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name in [found.name for found in fields(self)]:
+            value = getattr(self, name)
             if isinstance(value, np.ndarray):
-                setattr(self, field.name, narrow(value))
+                setattr(self, name, narrow(value))
 
     @cached_property
     def _core(self) -> Any:

@@ -57,9 +57,7 @@ class Pooled:
         """Return the positions of a window along each axis: `STAYS`, `DRAWN` or their number."""
         ordered = self._ordered(shape, channel_axis)
         moved = [axis for axis in range(len(shape)) if ordered[axis]][-2:]
-        return [
-            self._window(shape[axis]) if axis in moved else STAYS for axis in range(len(shape))
-        ]
+        return [self._window(shape[axis]) if axis in moved else STAYS for axis in range(len(shape))]
 
     def _window(self, length: int) -> int:
         if self.window is None:

@@ -394,7 +394,7 @@ class Pair(_Boxes):
 
 
 class Variance(_Boxes):
-    """The variance of the values in a random rectangle: how much a series moves, how rough a texture.
+    """The variance of the values in a random rectangle: how much a series moves there.
 
     Not linear. Rectangles lie within the data. Computed from the sums of the values and of their
     squares, at a cost that does not depend on the size.

@@ -49,7 +49,6 @@ class Source:
             return 4 * raw * raw
         return math.sqrt(8) * raw + 1
 
-
     @property
     def squares(self) -> bool:
         """Whether values are squares of raw ones, or of sums of these."""
