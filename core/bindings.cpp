@@ -17,6 +17,7 @@
 
 #include "bytes.hpp"
 #include "dictionary.hpp"
+#include "features.hpp"
 #include "forest.hpp"
 #include "grow.hpp"
 #include "loss.hpp"
@@ -138,17 +139,19 @@ nb::object to_narrow_numpy(std::vector<T> values) {
 }
 
 // Five numbers a source: its kind, its axes, cosine and sine.
+constexpr std::size_t source_columns = 5;
+
+Source to_source(const double* n) {
+  for (std::size_t k = 0; k < 3; ++k)
+    if (!(n[k] >= 0.0 && n[k] < (k == 0 ? 6.0 : 32.0) && n[k] == std::floor(n[k]))) throw std::invalid_argument("no such source");
+  if (!(std::abs(n[3]) <= 1.0 && std::abs(n[4]) <= 1.0)) throw std::invalid_argument("no such source");
+  return {static_cast<Source::Kind>(n[0]), static_cast<std::uint32_t>(n[1]), static_cast<std::uint32_t>(n[2]), n[3], n[4]};
+}
+
 std::vector<Source> to_sources(const Vector<double>& numbers) {
-  constexpr std::size_t columns = 5;
-  if (numbers.size() == 0 || numbers.size() % columns != 0) throw std::invalid_argument("sources have five numbers each");
+  if (numbers.size() % source_columns != 0) throw std::invalid_argument("sources have five numbers each");
   std::vector<Source> sources;
-  for (std::size_t i = 0; i < numbers.size(); i += columns) {
-    const double* n = numbers.data() + i;
-    for (std::size_t k = 0; k < 3; ++k)
-      if (!(n[k] >= 0.0 && n[k] < (k == 0 ? 5.0 : 32.0) && n[k] == std::floor(n[k]))) throw std::invalid_argument("no such source");
-    if (!(std::abs(n[3]) <= 1.0 && std::abs(n[4]) <= 1.0)) throw std::invalid_argument("no such source");
-    sources.push_back({static_cast<Source::Kind>(n[0]), static_cast<std::uint32_t>(n[1]), static_cast<std::uint32_t>(n[2]), n[3], n[4]});
-  }
+  for (std::size_t i = 0; i < numbers.size(); i += source_columns) sources.push_back(to_source(numbers.data() + i));
   return sources;
 }
 
@@ -158,6 +161,34 @@ std::vector<double> to_numbers(const std::vector<Source>& sources) {
     for (const double n : {static_cast<double>(s.kind), static_cast<double>(s.axis), static_cast<double>(s.other_axis), s.cosine, s.sine})
       numbers.push_back(n);
   return numbers;
+}
+
+// Seven numbers a view: its masks of axes, and those of its source.
+std::vector<PooledView> to_pooled_views(const Vector<double>& numbers) {
+  constexpr std::size_t columns = 7;
+  if (numbers.size() % columns != 0) throw std::invalid_argument("pooled views have seven numbers each");
+  std::vector<PooledView> views;
+  for (std::size_t i = 0; i < numbers.size(); i += columns) {
+    const double* n = numbers.data() + i;
+    for (std::size_t k = 0; k < 2; ++k)
+      if (!(n[k] >= 0.0 && n[k] < 4294967296.0 && n[k] == std::floor(n[k]))) throw std::invalid_argument("no such view");
+    views.push_back({static_cast<std::uint32_t>(n[0]), static_cast<std::uint32_t>(n[1]), to_source(n + 2)});
+  }
+  return views;
+}
+
+std::vector<double> to_numbers(const std::vector<PooledView>& views) {
+  std::vector<double> numbers;
+  for (const PooledView& view : views) {
+    numbers.insert(numbers.end(), {static_cast<double>(view.prefixed), static_cast<double>(view.circular)});
+    const std::vector<double> source = to_numbers(std::vector<Source>{view.source});
+    numbers.insert(numbers.end(), source.begin(), source.end());
+  }
+  return numbers;
+}
+
+Op parse_op(const std::string& name) {
+  return parse<Op>(name, {{"max", Op::max}, {"min", Op::min}, {"mean", Op::mean}, {"ppv", Op::ppv}});
 }
 
 nb::dict to_dict(Trees trees) {
@@ -171,6 +202,9 @@ nb::dict to_dict(Trees trees) {
   d["term_count"] = to_narrow_numpy(std::move(trees.term_count));
   d["term_cell"] = to_narrow_numpy(std::move(trees.term_cell));
   d["term_weight"] = to_narrow_numpy(std::move(trees.term_weight));
+  d["form_op"] = to_numpy(std::move(trees.form_op));
+  d["form_bias"] = to_narrow_numpy(std::move(trees.form_bias));
+  d["form_window"] = to_narrow_numpy(std::move(trees.form_window));
   d["distribution_size"] = to_narrow_numpy(std::move(trees.distribution_size));
   d["distribution_class"] = to_narrow_numpy(std::move(trees.distribution_class));
   d["distribution_weight"] = to_narrow_numpy(std::move(trees.distribution_weight));
@@ -248,6 +282,14 @@ NB_MODULE(MORFOREST_MODULE, m) {
           },
           "shape"_a, "direct"_a, "sources"_a)
       .def("set_sources", &Dictionary::set_sources, "numbers"_a, "Say which sources the components added from now on look at.")
+      .def(
+          "set_pool",
+          [](Dictionary& self, const std::vector<std::string>& ops, std::vector<std::int64_t> windows, const Vector<std::uint64_t>& sizes) {
+            Pool pool{{}, std::move(windows), to_vector(sizes)};
+            for (const std::string& name : ops) pool.ops.push_back(parse_op(name));
+            self.set_pool(std::move(pool));
+          },
+          "ops"_a, "windows"_a, "sizes"_a, "Say how the atoms of components added from now on are pooled.")
       .def("add_axis", &Dictionary::add_axis)
       .def(
           "add_finite",
@@ -314,6 +356,11 @@ NB_MODULE(MORFOREST_MODULE, m) {
           },
           "extent"_a, "cell"_a, "weight"_a, "dilations"_a, "dilation"_a, "random_signs"_a)
       .def(
+          "add_variance",
+          [](Dictionary& self, const std::vector<std::int64_t>& min_size, const std::vector<std::int64_t>& max_size,
+             const std::vector<std::vector<std::uint64_t>>& sizes) { self.add_variance({min_size, max_size, sizes}); },
+          "min_size"_a, "max_size"_a, "sizes"_a)
+      .def(
           "set_cumulative",
           [](Dictionary& self, const Vector<std::uint64_t>& cumulative) { self.set_cumulative(to_vector(cumulative)); },
           "cumulative"_a)
@@ -321,6 +368,8 @@ NB_MODULE(MORFOREST_MODULE, m) {
                    nb::rv_policy::automatic, "The source of each view, five numbers each.")
       .def_prop_ro("views", [](const Dictionary& self) { return to_numpy(std::vector<std::uint32_t>(self.views())); },
                    nb::rv_policy::automatic)
+      .def_prop_ro("pooled_views", [](const Dictionary& self) { return to_numpy(to_numbers(self.pooled_views())); },
+                   nb::rv_policy::automatic, "Seven numbers a view.")
       .def_prop_ro("cells", &Dictionary::cells)
       .def_prop_ro("narrow_patches", &suits_byte_patches, "Whether a table of type bytes serves this dictionary.")
       .def(
@@ -506,13 +555,87 @@ NB_MODULE(MORFOREST_MODULE, m) {
         }
       },
       "x"_a, "length"_a, "stride"_a, "parameters"_a, "around"_a, nb::arg("out").noconvert());
+  m.def(
+      "draw_atoms",
+      [](const Table& table, const Dictionary& dictionary, const Vector<std::uint32_t>& order, std::uint64_t key, std::size_t n) {
+        if (!table.suits(dictionary)) throw std::invalid_argument("the table was made for another dictionary");
+        for (std::size_t i = 0; i < order.size(); ++i)
+          if (order.data()[i] >= table.rows()) throw std::invalid_argument("no such row");
+        AtomList atoms;
+        {
+          nb::gil_scoped_release release;
+          Sampler sampler(dictionary);
+          Stream stream(key);
+          for (std::size_t i = 0; i < n; ++i) {
+            sampler.begin_node();
+            sampler.draw(stream, 1, atoms);
+          }
+          const std::vector<std::uint32_t> once(order.size(), 1);
+          if (dictionary.has_biases())
+            with_cell_type(table.type(), [&](auto cell) {
+              PooledProjector<decltype(cell)>(table).set_biases(order.data(), once.data(), order.size(), atoms, 0);
+            });
+        }
+        nb::dict d;
+        std::vector<std::uint8_t> op;
+        std::vector<std::int64_t> bias;
+        std::vector<std::uint32_t> window;
+        for (const Form& form : atoms.form) {
+          op.push_back(static_cast<std::uint8_t>(form.op));
+          bias.push_back(form.bias);
+          for (const Window& w : form.window) window.insert(window.end(), {w.count, w.stride});
+        }
+        d["begin"] = to_numpy(std::move(atoms.begin));
+        d["cell"] = to_numpy(std::move(atoms.cell));
+        d["weight"] = to_numpy(std::move(atoms.weight));
+        d["form_op"] = to_numpy(std::move(op));
+        d["form_bias"] = to_numpy(std::move(bias));
+        d["form_window"] = to_numpy(std::move(window));
+        return d;
+      },
+      "table"_a, "dictionary"_a, "order"_a, "key"_a, "n"_a, "Atoms independent of each other, with biases from rows of the table.");
+
+  nb::class_<AtomFeatures>(m, "AtomFeatures")
+      .def(
+          "__init__",
+          [](AtomFeatures* self, std::vector<std::int64_t> shape, const Vector<std::uint32_t>& views, const Vector<double>& sources,
+             const Vector<double>& pooled_views, const Vector<std::uint32_t>& begin, const Vector<std::uint32_t>& cell,
+             const Vector<double>& weight, const Vector<std::uint8_t>& form_op, const Vector<std::int64_t>& form_bias,
+             const Vector<std::uint32_t>& form_window, const Vector<double>& scale) {
+            AtomList atoms;
+            atoms.begin = to_vector(begin);
+            atoms.cell = to_vector(cell);
+            atoms.weight = to_vector(weight);
+            if (form_bias.size() != form_op.size() || form_window.size() != 4 * form_op.size()) throw std::invalid_argument("damaged atoms");
+            for (std::size_t i = 0; i < form_op.size(); ++i) {
+              if (form_op.data()[i] > static_cast<std::uint8_t>(Op::variance)) throw std::invalid_argument("damaged atoms");
+              const std::uint32_t* w = form_window.data() + 4 * i;
+              atoms.form.push_back({.op = static_cast<Op>(form_op.data()[i]), .window = {{w[0], w[1]}, {w[2], w[3]}}, .bias = form_bias.data()[i]});
+            }
+            RowLayout layout(std::move(shape), to_vector(views), to_sources(sources), to_pooled_views(pooled_views));
+            new (self) AtomFeatures(std::move(layout), std::move(atoms), to_vector(scale));
+          },
+          "shape"_a, "views"_a, "sources"_a, "pooled_views"_a, "begin"_a, "cell"_a, "weight"_a, "form_op"_a, "form_bias"_a,
+          "form_window"_a, "scale"_a)
+      .def(
+          "transform",
+          [](const AtomFeatures& self, const Samples& x, const std::string& cell_type, int shift, double limit,
+             nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
+            require_features(x, self.features());
+            if (out.shape(0) != x.shape(0) || out.shape(1) != self.size()) throw std::invalid_argument("wrong output shape");
+            const CellType type = parse_cell_type(cell_type);
+            nb::gil_scoped_release release;
+            with_samples(x, [&](const auto* data) { self.transform(data, x.shape(0), type, Quantiser(shift, limit), out.data()); });
+          },
+          "x"_a, "cell_type"_a, "shift"_a, "limit"_a, nb::arg("out").noconvert());
 
   nb::class_<StopFlag>(m, "StopFlag").def(nb::init<>()).def("set", [](StopFlag& self) { self.set = true; });
 
   m.def(
       "grow_trees",
       [](const Table& table, const Dictionary& dictionary, const Vector<std::uint64_t>& keys,
-         const Vector<std::uint32_t>& count, const Vector<std::uint32_t>& weight, const Vector<std::uint32_t>& classes, std::size_t class_count,
+         const Vector<std::uint32_t>& count, const Vector<std::uint32_t>& weight, const Vector<std::uint32_t>& order,
+         const Vector<std::uint32_t>& classes, std::size_t class_count,
          const Vector<std::int64_t>& values, int bits, const std::string& criterion, const std::string& splitter,
          std::size_t candidates, std::uint64_t max_depth, std::uint64_t min_samples_split, std::uint64_t min_samples_leaf,
          double min_weight_fraction_leaf, double min_impurity_decrease, std::uint64_t max_leaf_nodes, const StopFlag& stop,
@@ -539,10 +662,13 @@ NB_MODULE(MORFOREST_MODULE, m) {
         const bool boosted = rule.criterion == CriterionKind::gradient;
         if (boosted && gradients == nullptr) throw std::invalid_argument("boosting needs gradients");
         if ((boosted ? gradients->rows() : classification ? classes.size() : values.size()) != rows) throw std::invalid_argument("targets need one entry a row");
+        if (order.size() != rows) throw std::invalid_argument("the order needs one entry a row");
+        for (std::size_t i = 0; i < rows; ++i)
+          if (order.data()[i] >= rows) throw std::invalid_argument("no such row");
         if (!table.suits(dictionary)) throw std::invalid_argument("the table was made for another dictionary");
         std::vector<Seedling> seedlings;
         for (std::size_t i = 0; i < trees; ++i) {
-          const Bag bag{count.data() + i * rows, weight.data() + i * rows, rows};
+          const Bag bag{count.data() + i * rows, weight.data() + i * rows, rows, order.data()};
           check_bag(bag, classification ? classes.data() : nullptr, class_count);
           seedlings.push_back({bag, derive(keys.data()[i], Purpose::root)});
         }
@@ -555,7 +681,7 @@ NB_MODULE(MORFOREST_MODULE, m) {
         }
         return to_dict(std::move(grown));
       },
-      "table"_a, "dictionary"_a, "tree_keys"_a, "count"_a, "weight"_a, "classes"_a, "class_count"_a, "values"_a, "bits"_a,
+      "table"_a, "dictionary"_a, "tree_keys"_a, "count"_a, "weight"_a, "order"_a, "classes"_a, "class_count"_a, "values"_a, "bits"_a,
       "criterion"_a, "splitter"_a, "candidates"_a, "max_depth"_a, "min_samples_split"_a, "min_samples_leaf"_a,
       "min_weight_fraction_leaf"_a, "min_impurity_decrease"_a, "max_leaf_nodes"_a, "stop"_a,
       "gradients"_a = nb::none(), "l2"_a = 0.0, "learning_rate"_a = 1.0, "largest_leaf"_a = infinity,
@@ -579,21 +705,24 @@ NB_MODULE(MORFOREST_MODULE, m) {
       .def(
           "__init__",
           [](Forest* self, std::vector<std::int64_t> shape, const Vector<std::uint32_t>& views, const Vector<double>& sources,
+             const Vector<double>& pooled_views,
              const Vector<std::int64_t>& tree_begin, const Vector<std::int32_t>& next,
              const Vector<std::int64_t>& threshold, const Vector<double>& real_threshold,
              const Vector<std::uint32_t>& term_count, const Vector<std::uint32_t>& term_cell,
              const Vector<double>& term_weight, std::size_t class_count, const Vector<std::uint32_t>& distribution_size,
              const Vector<std::uint32_t>& distribution_class, const Vector<std::uint32_t>& distribution_weight,
-             const Vector<double>& leaf_value, std::size_t values) {
+             const Vector<double>& leaf_value, std::size_t values, const Vector<std::uint8_t>& form_op, const Vector<std::int64_t>& form_bias,
+             const Vector<std::uint32_t>& form_window) {
             ForestArrays arrays{to_vector(tree_begin), to_vector(next), to_vector(threshold), to_vector(real_threshold),
                                 to_vector(term_count), to_vector(term_cell), to_vector(term_weight), class_count,
                                 to_vector(distribution_size), to_vector(distribution_class),
-                                to_vector(distribution_weight), to_vector(leaf_value), values};
-            new (self) Forest(RowLayout(std::move(shape), to_vector(views), to_sources(sources)), std::move(arrays));
+                                to_vector(distribution_weight), to_vector(leaf_value), values, to_vector(form_op), to_vector(form_bias),
+                                to_vector(form_window)};
+            new (self) Forest(RowLayout(std::move(shape), to_vector(views), to_sources(sources), to_pooled_views(pooled_views)), std::move(arrays));
           },
-          "shape"_a, "views"_a, "sources"_a, "tree_begin"_a, "next"_a, "threshold"_a, "real_threshold"_a, "term_count"_a, "term_cell"_a,
+          "shape"_a, "views"_a, "sources"_a, "pooled_views"_a, "tree_begin"_a, "next"_a, "threshold"_a, "real_threshold"_a, "term_count"_a, "term_cell"_a,
           "term_weight"_a, "class_count"_a, "distribution_size"_a, "distribution_class"_a, "distribution_weight"_a,
-          "leaf_value"_a, "values"_a)
+          "leaf_value"_a, "values"_a, "form_op"_a, "form_bias"_a, "form_window"_a)
       .def_prop_ro("takes_bytes", &Forest::takes_bytes, "Whether samples of bytes may be passed as cells of type bytes.")
       .def(
           "predict",

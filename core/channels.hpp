@@ -16,9 +16,9 @@
 namespace morf {
 
 struct Source {
-  enum class Kind : std::uint8_t { raw, difference, square, magnitude, orientation };
+  enum class Kind : std::uint8_t { raw, difference, square, magnitude, orientation, squared_difference };
   Kind kind = Kind::raw;
-  std::uint32_t axis = 0, other_axis = 0;  // difference: along `axis`; gradients: rows and columns
+  std::uint32_t axis = 0, other_axis = 0;  // (squared) difference: along `axis`; gradients: rows and columns
   double cosine = 1.0, sine = 0.0;         // orientation: of the direction from dark to bright
 
   bool operator==(const Source&) const = default;
@@ -36,7 +36,8 @@ class Deriver {
 
   void check(const Source& source) const {
     const bool gradient = source.kind == Source::Kind::magnitude || source.kind == Source::Kind::orientation;
-    if ((gradient || source.kind == Source::Kind::difference) && source.axis >= axes_.size())
+    const bool difference = source.kind == Source::Kind::difference || source.kind == Source::Kind::squared_difference;
+    if ((gradient || difference) && source.axis >= axes_.size())
       throw std::invalid_argument("a source names an axis that does not exist");
     if (gradient && (source.other_axis >= axes_.size() || source.other_axis == source.axis))
       throw std::invalid_argument("a gradient needs two axes");
@@ -56,6 +57,10 @@ class Deriver {
       case Source::Kind::difference: differences(axes_[source.axis], 1, 0, derived_.data()); break;
       case Source::Kind::square:
         for (std::size_t j = 0; j < features_; ++j) derived_[j] = raw_[j] * raw_[j];
+        break;
+      case Source::Kind::squared_difference:
+        differences(axes_[source.axis], 1, 0, derived_.data());
+        for (std::int64_t& d : derived_) d *= d;
         break;
       case Source::Kind::magnitude:
         find_gradients(source);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "channels.hpp"
+#include "form.hpp"
 #include "random.hpp"
 
 namespace morf {
@@ -31,12 +32,14 @@ struct AtomList {
   std::vector<std::uint32_t> begin{0};  // atom i owns terms begin[i] .. begin[i + 1] - 1
   std::vector<std::uint32_t> cell;
   std::vector<double> weight;
+  std::vector<Form> form;  // an atom; empty where all are linear
 
   std::size_t size() const { return begin.size() - 1; }
   void clear() {
     begin.resize(1);
     cell.clear();
     weight.clear();
+    form.clear();
   }
   void add_term(std::uint32_t c, double w) {
     cell.push_back(c);
@@ -61,6 +64,8 @@ struct PatchAxis {
   std::vector<std::uint64_t> cumulative{};  // probabilities of the sizes; empty: all alike
   bool lobed = false;                       // haar: rectangles may stand side by side along this axis
   std::int64_t reach = 0;                   // pair: how far the second rectangle may lie
+  std::int64_t window = -1;                 // see Pool
+  bool moves = false;                       // in a pooled view
 };
 
 // How the rectangles of a Haar-like atom stand: two or three in a row, or four in a square.
@@ -77,16 +82,18 @@ struct Kernel {
 };
 
 struct Component {
-  enum class Kind { axis, finite, sparse, patch, haar, pair, kernel } kind;
-  std::vector<std::uint32_t> first_cells{}; // of the views its atoms look at, one a source
+  enum class Kind { axis, finite, sparse, patch, haar, pair, kernel, variance } kind;
+  std::vector<std::uint32_t> first_cells{}; // of the views its atoms look at, one a source (variance: then of their squares)
   std::vector<std::uint64_t> cumulative{};  // finite: of the atoms (empty: uniform); sparse: of the number of nonzeros
   AtomList atoms{};                         // finite
   std::vector<PatchAxis> axes{};            // patch, haar, pair, kernel
   std::vector<Lobes> lobes{};               // haar
   std::vector<Kernel> kernels{};            // kernel
   bool random_signs = false;                // kernel: each tap's sign is drawn
+  Pool pool{};
   std::size_t box_corners = 0;              // patch: at most so many, if an interval along each axis; else 0
 
+  bool pooled() const { return !pool.ops.empty(); }
   bool uniform() const { return kind == Kind::axis || (kind == Kind::finite && cumulative.empty()); }
 };
 
@@ -111,6 +118,26 @@ class Dictionary {
     for (const std::uint32_t number : numbers)
       if (number >= sources_.size()) throw std::invalid_argument("no such source");
     current_ = std::move(numbers);
+  }
+
+  // Of the components added from now on; at first none is pooled.
+  void set_pool(Pool pool) {
+    if (!pool.ops.empty()) {
+      std::size_t axes = 0;
+      if (pool.windows.size() != shape_.size()) throw std::invalid_argument("windows need one entry an axis");
+      for (std::size_t axis = 0; axis < shape_.size(); ++axis) {
+        const std::int64_t window = pool.windows[axis];
+        axes += window >= 0;
+        if (window < -1 || window > shape_[axis] || (window == 0 && pool.sizes.size() + 1 < static_cast<std::size_t>(shape_[axis])))
+          throw std::invalid_argument("windows do not fit their axes");
+      }
+      if (axes < 1 || axes > 2) throw std::invalid_argument("atoms are pooled along one axis or two");
+      if (pool.drawn() && (!std::is_sorted(pool.sizes.begin(), pool.sizes.end()) || (!pool.sizes.empty() && pool.sizes[0] == 0)))
+        throw std::invalid_argument("weights of windows do not rise");
+      for (const Op op : pool.ops)
+        if (op == Op::none || op == Op::variance) throw std::invalid_argument("not a way to pool");
+    }
+    pool_ = std::move(pool);
   }
 
   void add_axis() { add(Component{.kind = Component::Kind::axis}, 0); }
@@ -141,7 +168,7 @@ class Dictionary {
     Component component{.kind = Component::Kind::patch};
     const std::uint32_t prefixed_axes = add_axes(component, extent, boundary, contiguous);
     std::size_t corners = 1;
-    bool box = true;
+    bool box = pool_.ops.empty();
     for (const PatchAxis& axis : component.axes) {
       if (axis.prefixed && corners <= max_box_corners) corners *= 2;
       box &= axis.cumulative.empty() && (axis.max_size == 1 || (axis.prefixed && axis.boundary != Boundary::wrap));
@@ -202,6 +229,14 @@ class Dictionary {
     add(std::move(component), 0);
   }
 
+  // Variances of rectangles within the data; the sources are those looked at, then the squares of each.
+  void add_variance(const Extent& extent) {
+    Component component{.kind = Component::Kind::variance};
+    const std::uint32_t prefixed_axes = add_axes(component, extent, all_axes(Boundary::inside), all_axes(true));
+    if (current_.size() % 2 != 0) throw std::invalid_argument("a variance needs sources and their squares");
+    add(std::move(component), prefixed_axes);
+  }
+
   // Probabilities of components 0..c as 64-bit fractions; needed when there is more than one component.
   void set_cumulative(std::vector<std::uint64_t> cumulative) {
     if (cumulative.empty() || cumulative.size() != components_.size() || cumulative.back() != ~std::uint64_t{0})
@@ -222,10 +257,27 @@ class Dictionary {
   const std::vector<std::uint64_t>& cumulative() const { return cumulative_; }
   const std::vector<std::uint32_t>& views() const { return views_; }  // bit mask of prefixed axes, a view each
   const std::vector<Source>& view_sources() const { return view_sources_; }           // of each view
-  std::size_t cells() const { return views_.size() * static_cast<std::size_t>(features_) + 1; }
+  const std::vector<PooledView>& pooled_views() const { return pooled_views_; }
+  // Whether atoms come with forms, and whether these need biases.
+  bool has_forms() const {
+    return std::any_of(components_.begin(), components_.end(),
+                       [](const Component& c) { return c.pooled() || c.kind == Component::Kind::variance; });
+  }
+  bool has_biases() const {
+    return std::any_of(components_.begin(), components_.end(), [](const Component& c) {
+      return std::find(c.pool.ops.begin(), c.pool.ops.end(), Op::ppv) != c.pool.ops.end();
+    });
+  }
+  std::size_t cells() const { return view_cells() + pooled_cells_ + 1; }
   std::uint32_t zero_cell() const { return static_cast<std::uint32_t>(cells() - 1); }
 
  private:
+  std::size_t view_cells() const { return views_.size() * static_cast<std::size_t>(features_); }
+
+  void check_cells() const {
+    if (cells() > (std::size_t{1} << 31)) throw std::invalid_argument("too many cells: fewer features, channels or kinds of patches");
+  }
+
   template <class T>
   std::vector<T> all_axes(T value) const {
     return std::vector<T>(shape_.size(), value);
@@ -261,17 +313,53 @@ class Dictionary {
 
   void add(Component component, std::uint32_t prefixed_axes) {
     if (current_.size() > 1 && component.uniform()) throw std::invalid_argument("such a component looks at one source");
+    if (!pool_.ops.empty()) {
+      if (component.kind != Component::Kind::patch && component.kind != Component::Kind::haar && component.kind != Component::Kind::kernel)
+        throw std::invalid_argument("such atoms cannot be pooled");
+      component.pool = pool_;
+      for (std::size_t axis = 0; axis < component.axes.size(); ++axis) component.axes[axis].window = pool_.windows[axis];
+      if (!direct_) return add_pooled(std::move(component), prefixed_axes);
+    }
     for (const std::uint32_t number : current_) {
       const Source& source = sources_[number];
       std::size_t view = 0;
       while (view < views_.size() && !(views_[view] == prefixed_axes && view_sources_[view] == source)) ++view;
       if (view == views_.size()) {
-        if ((views_.size() + 1) * static_cast<std::size_t>(features_) >= (std::size_t{1} << 31))
-          throw std::invalid_argument("too many cells: fewer features, channels or kinds of patches");
         views_.push_back(prefixed_axes);
         view_sources_.push_back(source);
+        check_cells();
+        for (Component& c : components_)  // pooled views stand behind
+          if (c.pooled() && !direct_)
+            for (std::uint32_t& cell : c.first_cells) cell += static_cast<std::uint32_t>(features_);
       }
       component.first_cells.push_back(static_cast<std::uint32_t>(view * static_cast<std::size_t>(features_)));
+    }
+    components_.push_back(std::move(component));
+  }
+
+  void add_pooled(Component component, std::uint32_t prefixed_axes) {
+    PooledView view{prefixed_axes, 0, {}};
+    for (std::size_t axis = 0; axis < shape_.size(); ++axis) {
+      PatchAxis& a = component.axes[axis];
+      if (a.window >= 0 && !a.contiguous) throw std::invalid_argument("no windows along an axis without order");
+      if (a.contiguous && a.boundary == Boundary::wrap) view.circular |= 1u << axis;
+    }
+    const PooledLayout layout(shape_, view);
+    for (std::size_t axis = 0; axis < shape_.size(); ++axis) {
+      component.axes[axis].stride = layout.stride[axis];
+      component.axes[axis].moves = true;
+    }
+    for (const std::uint32_t number : current_) {
+      view.source = sources_[number];
+      std::size_t begin = view_cells();
+      const auto found = std::find(pooled_views_.begin(), pooled_views_.end(), view);
+      for (auto before = pooled_views_.begin(); before != found; ++before) begin += PooledLayout(shape_, *before).cells();
+      if (found == pooled_views_.end()) {
+        pooled_views_.push_back(view);
+        pooled_cells_ += layout.cells();
+        check_cells();
+      }
+      component.first_cells.push_back(static_cast<std::uint32_t>(begin + layout.lead));
     }
     components_.push_back(std::move(component));
   }
@@ -281,17 +369,20 @@ class Dictionary {
   std::int64_t features_;
   std::vector<Source> sources_;
   std::vector<std::uint32_t> current_{0};  // numbers of the sources that components look at
+  Pool pool_;
   std::vector<Component> components_;
   std::vector<std::uint64_t> cumulative_;
   std::vector<std::uint32_t> views_;
   std::vector<Source> view_sources_;
+  std::vector<PooledView> pooled_views_;
+  std::size_t pooled_cells_ = 0;
 };
 
 // Draws atoms for one node after another. Holds scratch memory only; one sampler a thread.
 class Sampler {
  public:
   explicit Sampler(const Dictionary& dictionary)
-      : dictionary_(dictionary), permutations_(dictionary.components().size()) {
+      : dictionary_(dictionary), has_forms_(dictionary.has_forms()), permutations_(dictionary.components().size()) {
     dictionary.check_complete();
     for (std::size_t c = 0; c < permutations_.size(); ++c) {
       const Component& component = dictionary.components()[c];
@@ -314,6 +405,7 @@ class Sampler {
     if (permutations_.size() == 1 && dictionary_.components()[0].box_corners > 0)
       return draw_boxes(dictionary_.components()[0], stream, count, out);
     for (std::size_t i = 0; i < count; ++i) draw_one(stream, out);
+    if (has_forms_) out.form.resize(out.size());
   }
 
  private:
@@ -351,8 +443,43 @@ class Sampler {
       case Component::Kind::haar: draw_haar(component, stream, out); break;
       case Component::Kind::pair: draw_pair(component, stream, out); break;
       case Component::Kind::kernel: draw_kernel(component, stream, out); break;
+      case Component::Kind::variance: draw_variance(component, stream, out); break;
     }
     out.close_atom();
+    if (has_forms_ && (component.pooled() || component.kind == Component::Kind::variance)) close_form(component, stream, out);
+  }
+
+  // Before a linear atom that may be pooled: how, and whether over all positions where windows are drawn.
+  void begin_form(const Component& component, Stream& stream) {
+    if (!component.pooled()) return;
+    form_ = Form{.op = component.pool.ops[stream.below(component.pool.ops.size())]};
+    whole_ = component.pool.drawn() && stream.coin();
+  }
+
+  // The place of a linear atom that spans `extent` of an axis: the first of its window, where it has one.
+  std::int64_t draw_start(const Component& component, const PatchAxis& axis, std::int64_t extent, Stream& stream) {
+    const bool circular = axis.boundary == Boundary::wrap;
+    const std::int64_t places = circular ? axis.length : axis.length - extent + 1;
+    if (axis.window < 0) return static_cast<std::int64_t>(stream.below(places));
+    std::int64_t count = axis.window > 0 ? std::min(axis.window, places) : places;
+    if (axis.window == 0 && !whole_ && places > 1) {
+      const auto sizes = component.pool.sizes.begin();
+      count = 2 + (std::upper_bound(sizes, sizes + (places - 1), stream.below(sizes[places - 2])) - sizes);
+    }
+    form_.window[0] = form_.window[1];
+    form_.window[1] = {static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(axis.stride)};
+    if (count == places) return 0;
+    return static_cast<std::int64_t>(stream.below(circular ? places : places - count + 1));
+  }
+
+  void close_form(const Component& component, Stream& stream, AtomList& out) {
+    if (component.kind == Component::Kind::variance) form_ = Form{.op = Op::variance};
+    if (form_.op == Op::ppv) {
+      form_.draw = stream.next();
+      form_.position = stream.below(form_.positions());
+    }
+    out.form.resize(out.size() - 1);
+    out.form.push_back(form_);
   }
 
   // Of the view that an atom looks at, drawn where there are several.
@@ -438,13 +565,43 @@ class Sampler {
 
   void draw_patch(const Component& component, Stream& stream, AtomList& out) {
     corners_.clear();
-    add_product(component, first_cell(component, stream), 1, [&](const PatchAxis& axis) { draw_interval(axis, stream); });
+    const std::uint32_t first = first_cell(component, stream);
+    begin_form(component, stream);
+    add_product(component, first, 1, [&](const PatchAxis& axis) {
+      if (!component.pooled() || !axis.contiguous) return draw_interval(axis, stream);
+      const std::int64_t size = draw_size(axis, stream), start = draw_start(component, axis, size, stream);
+      const std::int64_t end = axis.moves ? start + size : std::min(start + size, axis.length);
+      if (end < start + size) add_range(axis, 0, start + size - end, 1);
+      add_range(axis, start, end, 1);
+    });
     out.add_corners(corners_.data(), corners_.size());
+  }
+
+  void draw_variance(const Component& component, Stream& stream, AtomList& out) {
+    const std::size_t sources = component.first_cells.size() / 2, source = stream.below(sources);
+    std::int64_t area = 1;
+    boxes_.clear();
+    for (const PatchAxis& axis : component.axes) {
+      const std::int64_t size = draw_size(axis, stream);
+      boxes_.push_back({static_cast<std::int64_t>(stream.below(axis.length - size + 1)), 0, size});
+      area *= size;
+    }
+    corners_.clear();
+    for (const std::size_t plane : {source, sources + source}) {
+      std::size_t number = 0;
+      add_product(component, component.first_cells[plane], 1, [&](const PatchAxis& axis) {
+        const Box& box = boxes_[number++];
+        add_range(axis, box.start, box.start + box.size, 1);
+      });
+    }
+    for (std::size_t t = 0; t < corners_.size(); ++t)
+      out.add_term(corners_[t].cell, (2 * t < corners_.size() ? 1.0 : static_cast<double>(area)) * corners_[t].weight);
   }
 
   void draw_haar(const Component& component, Stream& stream, AtomList& out) {
     const std::uint32_t first = first_cell(component, stream);
     const Lobes kind = component.lobes[stream.below(component.lobes.size())];
+    begin_form(component, stream);
     // The lobed axes, counted: the one that is drawn, and for squares another.
     std::size_t lobed = 0;
     for (const PatchAxis& axis : component.axes) lobed += axis.lobed;
@@ -456,7 +613,7 @@ class Sampler {
       number += axis.lobed;
       const std::int64_t count = !chosen ? 1 : kind == Lobes::three ? 3 : 2;
       const std::int64_t size = std::min(draw_size(axis, stream), axis.length / count);
-      const auto start = static_cast<std::int64_t>(stream.below(axis.length - count * size + 1));
+      const std::int64_t start = draw_start(component, axis, count * size, stream);
       for (std::int64_t lobe = 0; lobe < count; ++lobe)
         add_range(axis, start + lobe * size, start + (lobe + 1) * size, lobe % 2 == 0 ? 1 : count == 3 ? -2 : -1);
     });
@@ -508,11 +665,12 @@ class Sampler {
   void draw_kernel(const Component& component, Stream& stream, AtomList& out) {
     std::uint32_t first = first_cell(component, stream);
     const Kernel& kernel = component.kernels[stream.below(component.kernels.size())];
+    begin_form(component, stream);
     const std::int64_t dilation = kernel.cumulative.empty() ? kernel.dilation : 1 + static_cast<std::int64_t>(first_at_least(kernel.cumulative, stream.next()));
     for (std::size_t axis = 0; axis < component.axes.size(); ++axis) {
       const PatchAxis& a = component.axes[axis];
       const std::int64_t size = (kernel.extent[axis] - 1) * dilation + 1;
-      first += static_cast<std::uint32_t>(static_cast<std::int64_t>(stream.below(a.length - size + 1)) * a.stride);
+      first += static_cast<std::uint32_t>(draw_start(component, a, size, stream) * a.stride);
     }
     for (const Corner& tap : kernel.taps)
       out.add_term(first + static_cast<std::uint32_t>(tap.cell * dilation), component.random_signs && stream.coin() ? -tap.weight : tap.weight);
@@ -621,7 +779,7 @@ class Sampler {
       else along_axis_.push_back({cell, w});
     };
     if (axis.prefixed) {
-      if (start > 0) add(start - 1, -weight);
+      if (start > 0 || axis.moves) add(start - 1, -weight);
       add(end - 1, weight);
     } else {
       for (std::int64_t index = start; index < end; ++index) add(index, weight);
@@ -633,11 +791,14 @@ class Sampler {
   };
 
   const Dictionary& dictionary_;
+  bool has_forms_;
   std::vector<Permutation> permutations_;
   std::vector<std::uint64_t> taken_;
   std::uint64_t epoch_ = 0;
   std::vector<Corner> corners_, along_axis_;
   std::vector<Box> boxes_;
+  Form form_;
+  bool whole_ = false;  // the windows of the atom being drawn
 };
 
 }  // namespace morf

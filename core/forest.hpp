@@ -15,6 +15,7 @@
 
 #include "dictionary.hpp"
 #include "importance.hpp"
+#include "pool.hpp"
 #include "project.hpp"
 #include "table.hpp"
 #include "walk.hpp"
@@ -37,6 +38,9 @@ struct ForestArrays {
   std::vector<std::uint32_t> distribution_weight;
   std::vector<double> leaf_value;
   std::size_t values = 1;  // of a leaf, where there are no classes
+  std::vector<std::uint8_t> form_op{};  // see Trees
+  std::vector<std::int64_t> form_bias{};
+  std::vector<std::uint32_t> form_window{};
 };
 
 // What follows from the shape of depth-first trees: `next` of each node, from whether it is split, and for each leaf,
@@ -116,6 +120,7 @@ class Forest {
       : layout_(std::move(layout)), real_(!arrays.real_threshold.empty()), arrays_(std::move(arrays)) {
     check();
     index_terms_and_distributions();
+    read_forms();
   }
 
   std::size_t trees() const { return arrays_.tree_begin.size() - 1; }
@@ -246,6 +251,37 @@ class Forest {
                       static_cast<std::int32_t>(arrays_.tree_begin[tree]));
   }
 
+  // Also checks that windows stay within a row.
+  void read_forms() {
+    const ForestArrays& a = arrays_;
+    const auto require = [](bool condition) {
+      if (!condition) throw std::invalid_argument("damaged forest: forms");
+    };
+    const std::size_t nodes = a.next.size(), forms = a.form_op.size();
+    require(a.form_bias.size() == forms && a.form_window.size() == 4 * forms && (forms == 0 || (forms == nodes && !real_)));
+    for (std::size_t node = 0; node < forms; ++node) {
+      const std::uint32_t* w = &a.form_window[4 * node];
+      require(a.form_op[node] <= static_cast<std::uint8_t>(Op::variance));
+      Form form{.op = static_cast<Op>(a.form_op[node]), .window = {{w[0], w[1]}, {w[2], w[3]}}, .bias = a.form_bias[node]};
+      const bool pooled = form.op != Op::none && form.op != Op::variance;
+      if (form.op == Op::none) {
+        require(std::all_of(w, w + 4, [](std::uint32_t x) { return x == 0; }));
+        form.window[0] = form.window[1] = {};
+      } else {
+        require(a.next[node] >= 0 && w[0] > 0 && w[2] > 0 && (pooled || (form.positions() == 1 && a.term_count[node] % 2 == 0)));
+      }
+      require(form.op == Op::ppv ? form.bias > -threshold_limit && form.bias < threshold_limit : form.bias == 0);
+      const std::uint64_t cells = layout_.cells();
+      std::uint64_t reach = 0;  // cells from the first position to the last
+      for (const Window& window : form.window) {
+        require(window.count <= cells && (window.count == 1 || window.stride <= cells));
+        reach += std::uint64_t{window.count - 1} * window.stride;
+      }
+      for (std::size_t t = term_begin_[node]; t < term_begin_[node + 1]; ++t) require(a.term_cell[t] + reach < cells);
+      forms_.push_back(form);
+    }
+  }
+
   TermLists terms() const { return {arrays_.term_cell.data(), arrays_.term_weight.data(), term_begin_.data()}; }
 
   // Calls `put(node, atom's cells, weights, number)` for each split until it returns false.
@@ -261,7 +297,7 @@ class Forest {
   // Nodes for samples of bytes, made when it is first asked whether there are any.
   void compile_bytes() const {
     const PatchReader reader(layout_);
-    if (real_ || !reader.suits() || arrays_.next.size() > ByteNode::most_nodes) return;
+    if (real_ || !forms_.empty() || !reader.suits() || arrays_.next.size() > ByteNode::most_nodes) return;
     byte_nodes_.reserve(arrays_.next.size());
     for (std::size_t node = 0; node < arrays_.next.size(); ++node) byte_nodes_.push_back(ByteNode::leaf(node));
     const bool all = each_split([&](std::size_t node, const std::uint32_t* cell, const double* weight, std::size_t count) {
@@ -405,6 +441,10 @@ class Forest {
   template <class Cell>
   void find_leaves(CellType type, const Cell* const* cells, std::size_t size, int extra_bits, NodeRange ahead,
                    std::int32_t* leaf) const {
+    if (!forms_.empty()) {
+      const auto half = [&](std::int32_t node) { return scaled_half(arrays_.threshold[node], extra_bits); };
+      return walk(FormSteps<Cell, decltype(half)>{arrays_.next.data(), root_of_.data(), terms(), forms_.data(), half}, cells, size, leaf, Ahead());
+    }
     const auto run = [&](const auto& steps) {
       walk(steps, cells, size, leaf, Ahead(steps.nodes + ahead.begin, steps.nodes + ahead.end, size));
     };
@@ -442,6 +482,7 @@ class Forest {
   std::vector<std::size_t> term_begin_, distribution_begin_;
   std::vector<double> distribution_scale_;
   std::vector<std::int32_t> root_of_;
+  std::vector<Form> forms_;  // of the nodes, if there are any
   mutable std::once_flag bytes_compiled_, slots_compiled_;
   mutable std::vector<ByteNode> byte_nodes_;
   mutable bool tall_ = false;  // patches of bytes of more than two rows

@@ -15,6 +15,7 @@
 #include "criterion.hpp"
 #include "dictionary.hpp"
 #include "gradient.hpp"
+#include "pool.hpp"
 #include "project.hpp"
 #include "split.hpp"
 #include "table.hpp"
@@ -49,6 +50,7 @@ struct Bag {
   const std::uint32_t* count;
   const std::uint32_t* weight;
   std::size_t rows;
+  const std::uint32_t* order = nullptr;  // of the rows: the canonical one, where biases are drawn from them
 };
 
 // The nodes of one tree after another, as parallel arrays. `next` of a split is its left child, counted within its tree, and
@@ -64,6 +66,9 @@ struct Trees {
   std::vector<std::uint32_t> term_count;
   std::vector<std::uint32_t> term_cell;
   std::vector<double> term_weight;
+  std::vector<std::uint8_t> form_op;  // forms of the nodes, zeros for leaves and linear atoms; empty if there are no others
+  std::vector<std::int64_t> form_bias;
+  std::vector<std::uint32_t> form_window;  // count and stride of two windows each
   std::vector<std::uint32_t> distribution_size;
   std::vector<std::uint32_t> distribution_class;
   std::vector<std::uint32_t> distribution_weight;
@@ -83,7 +88,8 @@ class Grower {
   Grower(Projection<Value>& projection, const Dictionary& dictionary, const Targets& targets, const GrowthRule& rule,
          Criterion criterion, const Poll& poll)
       : rule_(rule), poll_(poll), class_count_(targets.class_count), criterion_(std::move(criterion)),
-        sampler_(dictionary), project_(projection), search_(rule.splitter) {}
+        sampler_(dictionary), project_(projection), search_(rule.splitter), has_forms_(dictionary.has_forms()),
+        in_order_(dictionary.has_biases()) {}
 
   // Appends a tree.
   void grow(const Bag& bag, std::uint64_t root_key, Trees& out) {
@@ -92,6 +98,7 @@ class Grower {
     read_bag();
     nodes_.assign(1, Node{});
     terms_.clear();
+    forms_.clear();
     const Open root{0, 0, rows_.size(), 0, root_key};
     if (rule_.max_leaf_nodes == std::numeric_limits<std::uint64_t>::max()) grow_depth_first(root);
     else grow_best_first(root);
@@ -131,7 +138,8 @@ class Grower {
     rows_.resize(bag_.rows);
     tree_weight_ = 0;
     std::size_t size = 0;
-    for (std::size_t row = 0; row < bag_.rows; ++row) {
+    for (std::size_t i = 0; i < bag_.rows; ++i) {
+      const std::size_t row = in_order_ && bag_.order != nullptr ? bag_.order[i] : i;
       const bool drawn = bag_.count[row] != 0;
       rows_[size] = static_cast<std::uint32_t>(row);
       size += drawn;
@@ -231,6 +239,7 @@ class Grower {
         const std::size_t first = atoms_.size(), count = std::min(batch, rule_.candidates - drawn);
         sampler_.draw(stream, count, atoms_);
         drawn += count;
+        if (in_order_) project_.set_biases(node.rows, node.count, node.size, atoms_, first);
         if (atoms_.size() > first) search_candidates(node, first, thresholds, found.split);
         else if (sampler_.enumerable()) break;  // every atom was seen
       }
@@ -243,6 +252,7 @@ class Grower {
     found.atom.begin.assign({0, end - begin});
     found.atom.cell.assign(atoms_.cell.begin() + begin, atoms_.cell.begin() + end);
     found.atom.weight.assign(atoms_.weight.begin() + begin, atoms_.weight.begin() + end);
+    if (!atoms_.form.empty()) found.atom.form.assign(1, atoms_.form[found.split.candidate]);
     return true;
   }
 
@@ -299,6 +309,10 @@ class Grower {
     terms_.cell.insert(terms_.cell.end(), found.atom.cell.begin(), found.atom.cell.end());
     terms_.weight.insert(terms_.weight.end(), found.atom.weight.begin(), found.atom.weight.end());
     nodes_.resize(child + 2);
+    if (!found.atom.form.empty()) {
+      forms_.resize(child + 2);
+      forms_[node.index] = found.atom.form[0];
+    }
     const std::size_t middle = node.begin + left;
     return {{child, node.begin, middle, node.depth + 1, derive(node.key, Purpose::left)},
             {child + 1, middle, node.end, node.depth + 1, derive(node.key, Purpose::right)}};
@@ -358,6 +372,19 @@ class Grower {
         out.term_weight[term] = terms_.weight[t];
       }
     }
+    if (has_forms_) write_forms(out);
+  }
+
+  void write_forms(Trees& out) const {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const Form form = i < forms_.size() ? forms_[i] : Form{};
+      out.form_op.push_back(static_cast<std::uint8_t>(form.op));
+      out.form_bias.push_back(form.bias);
+      for (const Window& window : form.window) {
+        out.form_window.push_back(form.op == Op::none ? 0 : window.count);
+        out.form_window.push_back(form.op == Op::none ? 0 : window.stride);
+      }
+    }
   }
 
   static auto& thresholds(Trees& trees) {
@@ -379,6 +406,8 @@ class Grower {
   Trees* out_ = nullptr;
   std::vector<Node> nodes_;
   AtomList atoms_, terms_;
+  std::vector<Form> forms_;       // of the nodes so far, where there are any
+  bool has_forms_, in_order_;     // of the dictionary: forms, and biases, for which the order of the rows matters
   std::vector<Value> values_, best_values_;
   std::vector<Range<Value>> ranges_;
 };
@@ -416,6 +445,10 @@ inline void grow_trees(const Table& table, const Dictionary& dictionary, const T
   }
 #endif
   with_cell_type(table.type(), [&](auto cell) {
+    if (dictionary.has_forms()) {
+      PooledProjector<decltype(cell)> projection(table);
+      return grow_trees<ValueOf<decltype(cell)>>(projection, dictionary, targets, seedlings, rule, poll, out);
+    }
     Projector<decltype(cell)> projection(table);
     grow_trees<ValueOf<decltype(cell)>>(projection, dictionary, targets, seedlings, rule, poll, out);
   });

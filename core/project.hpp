@@ -106,6 +106,8 @@ class Projection {
   // whole_blocks(row_count), and what stands behind the values, up to there, may be overwritten.
   virtual void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first,
                           std::size_t atom_count, Value* values, std::size_t values_stride, Range<Value>* ranges) = 0;
+  // Gives forms from `first` on the biases they need, from the rows of a node; see pool.hpp.
+  virtual void set_biases(const std::uint32_t*, const std::uint32_t*, std::size_t, AtomList&, std::size_t) {}
 };
 
 template <class Cell>

@@ -126,34 +126,49 @@ class RowBuffer {
 struct RowLayout {
   std::vector<std::int64_t> shape;
   std::vector<std::uint32_t> views;
-  std::vector<Source> sources;  // of the views
+  std::vector<Source> sources;           // of the views
+  std::vector<PooledView> pooled_views;  // behind the others
   std::int64_t features = 1;
 
   RowLayout(std::vector<std::int64_t> sample_shape, std::vector<std::uint32_t> view_masks)
       : RowLayout(std::move(sample_shape), view_masks, std::vector<Source>(view_masks.size())) {}
-  RowLayout(std::vector<std::int64_t> sample_shape, std::vector<std::uint32_t> view_masks, std::vector<Source> view_sources)
-      : shape(std::move(sample_shape)), views(std::move(view_masks)), sources(std::move(view_sources)) {
+  RowLayout(std::vector<std::int64_t> sample_shape, std::vector<std::uint32_t> view_masks, std::vector<Source> view_sources,
+            std::vector<PooledView> views_to_pool = {})
+      : shape(std::move(sample_shape)), views(std::move(view_masks)), sources(std::move(view_sources)),
+        pooled_views(std::move(views_to_pool)) {
     if (shape.size() > max_rank) throw std::invalid_argument("more than 32 axes");
     for (const std::int64_t length : shape) {
       if (length < 1 || length > (std::int64_t{1} << 29)) throw std::invalid_argument("impossible sample shape");
       features *= length;
       if (features > (std::int64_t{1} << 29)) throw std::invalid_argument("more than 2^29 features");
     }
-    if (views.empty() || sources.size() != views.size() || views.size() * static_cast<std::size_t>(features) >= (std::size_t{1} << 31))
-      throw std::invalid_argument("impossible number of views");
+    const auto check = [](bool right) {
+      if (!right) throw std::invalid_argument("impossible number of views");
+    };
+    check(views.size() + pooled_views.size() > 0 && sources.size() == views.size() && cells() <= (std::size_t{1} << 31));
     const Deriver deriver(shape);
     for (const Source& source : sources) deriver.check(source);
+    for (const PooledView& view : pooled_views) {
+      deriver.check(view.source);
+      pooled_cells_ += PooledLayout(shape, view).cells();
+      check(cells() <= (std::size_t{1} << 31));
+    }
   }
-  explicit RowLayout(const Dictionary& dictionary) : RowLayout(dictionary.shape(), dictionary.views(), dictionary.view_sources()) {}
+  explicit RowLayout(const Dictionary& dictionary)
+      : RowLayout(dictionary.shape(), dictionary.views(), dictionary.view_sources(), dictionary.pooled_views()) {}
 
   // The raw values alone, which is what tables of bytes hold.
   RowLayout unsummed() const { return RowLayout(shape, {0}); }
 
-  std::size_t cells() const { return views.size() * static_cast<std::size_t>(features) + 1; }
-  // Whether all views are of the raw values.
+  std::size_t cells() const { return views.size() * static_cast<std::size_t>(features) + pooled_cells_ + 1; }
+  // Whether there are views of the raw values alone, and none for pooling.
   bool plain() const {
-    return std::all_of(sources.begin(), sources.end(), [](const Source& source) { return source.kind == Source::Kind::raw; });
+    return pooled_views.empty() &&
+           std::all_of(sources.begin(), sources.end(), [](const Source& source) { return source.kind == Source::Kind::raw; });
   }
+
+ private:
+  std::size_t pooled_cells_ = 0;
 };
 
 // Replaces each cell of a view by the sum of the cells up to it along one axis.
@@ -236,7 +251,8 @@ class RowFiller {
  public:
   RowFiller(const RowLayout& layout, const Quantiser& quantiser)
       : layout_(layout), unsummed_(layout.unsummed()), quantiser_(quantiser), plain_(layout.plain()), derive_(layout.shape) {
-    if (!plain_ && !std::is_integral_v<Cell>) throw std::invalid_argument("float64 tables have no derived channels");
+    if (!plain_ && !std::is_integral_v<Cell>) throw std::invalid_argument("float64 tables have no derived channels and no pooled views");
+    for (const PooledView& view : layout.pooled_views) pooled_.emplace_back(layout.shape, view);
   }
 
   template <bool hashed = true, class In>
@@ -254,6 +270,13 @@ class RowFiller {
         for (std::size_t j = 0; j < p; ++j) view[j] = static_cast<Cell>(values[j]);
         accumulate(view, layout_, layout_.views[v]);
       }
+      Cell* view = row + layout_.views.size() * p;
+      for (std::size_t v = 0; v < pooled_.size(); ++v) {
+        std::fill_n(view, pooled_[v].lead, Cell{0});
+        fill_plane(derive_(layout_.pooled_views[v].source), layout_.shape, pooled_[v], view + pooled_[v].lead);
+        accumulate_on(view, pooled_[v].cells(), pooled_[v], layout_.pooled_views[v].prefixed);
+        view += pooled_[v].cells();
+      }
       row[layout_.cells() - 1] = 0;
     }
     return hash;
@@ -266,6 +289,7 @@ class RowFiller {
   bool plain_;
   Deriver derive_;
   std::vector<std::int64_t> raw_;
+  std::vector<PooledLayout> pooled_;
 };
 
 class Table {
@@ -301,7 +325,8 @@ class Table {
   // Whether atoms over such rows may be applied to this table.
   bool suits(const RowLayout& layout) const {
     if (type_ == CellType::bytes) return layout_.shape == layout.shape && layout.plain();
-    return layout_.shape == layout.shape && layout_.views == layout.views && layout_.sources == layout.sources;
+    return layout_.shape == layout.shape && layout_.views == layout.views && layout_.sources == layout.sources &&
+           layout_.pooled_views == layout.pooled_views;
   }
   bool suits(const Dictionary& dictionary) const { return suits(RowLayout(dictionary)); }
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
+from oracle_forms import Pool, PooledAtom, VarianceAtom
 
 # --- random numbers --------------------------------------------------------------------------
 
@@ -199,12 +200,23 @@ class PatchAxis:
 
 
 class Boxes(Component):
-    """What components of rectangles share: axes, and the channels that an atom may look at."""
+    """What components of rectangles share: axes, the channels of an atom, and pooling."""
 
-    def __init__(self, axes: Sequence[PatchAxis], channels: Sequence[int] = (0,), planes: int = 1):
+    def __init__(
+        self,
+        axes: Sequence[PatchAxis],
+        channels: Sequence[int] = (0,),
+        planes: int = 1,
+        pool: Pool | None = None,
+    ):
         self.axes = axes
         self.channels = channels
         self.planes = planes
+        self.pool = pool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(axis.length for axis in self.axes)
 
     def channel(self, stream: Stream) -> int:
         return self.channels[stream.below(len(self.channels))]
@@ -219,8 +231,21 @@ class PatchAtoms(Boxes):
     def draw(self, stream: Stream) -> np.ndarray:
         atom = self.blank()
         channel = self.channel(stream)
-        atom[channel][np.ix_(*[axis.draw(stream) for axis in self.axes])] = 1
-        return atom.ravel()
+        if self.pool is None:
+            atom[channel][np.ix_(*[axis.draw(stream) for axis in self.axes])] = 1
+            return atom.ravel()
+        self.pool.begin(stream)
+        sides = []
+        for number, axis in enumerate(self.axes):
+            if not axis.contiguous:
+                sides.append(axis.draw(stream))
+                continue
+            size = axis.draw_size(stream)
+            circular = axis.boundary == "wrap"
+            start = self.pool.place(stream, number, axis.length, size, circular)
+            sides.append([index % axis.length for index in range(start, start + size)])
+        atom[channel][np.ix_(*sides)] = 1
+        return self.pool.end(stream, atom.ravel(), self.shape)
 
 
 LOBES = {"two": (1, -1), "three": (1, -2, 1), "square": (1, -1)}
@@ -237,6 +262,8 @@ class HaarAtoms(Boxes):
     def draw(self, stream: Stream) -> np.ndarray:
         channel = self.channel(stream)
         kind = self.lobes[stream.below(len(self.lobes))]
+        if self.pool is not None:
+            self.pool.begin(stream)
         one = stream.below(len(self.lobed))
         chosen = {self.lobed[one]}
         if kind == "square":
@@ -246,13 +273,19 @@ class HaarAtoms(Boxes):
         for number, axis in enumerate(self.axes):
             weights = LOBES[kind] if number in chosen else (1,)
             size = min(axis.draw_size(stream), axis.length // len(weights))
-            start = stream.below(axis.length - len(weights) * size + 1)
+            extent = len(weights) * size
+            if self.pool is None:
+                start = stream.below(axis.length - extent + 1)
+            else:
+                start = self.pool.place(stream, number, axis.length, extent, circular=False)
             factor = np.zeros(axis.length, dtype=np.int64)
-            factor[start : start + len(weights) * size] = np.repeat(weights, size)
+            factor[start : start + extent] = np.repeat(weights, size)
             factors.append(factor)
         atom = self.blank()
         atom[channel] = functools.reduce(np.multiply.outer, factors)
-        return atom.ravel()
+        if self.pool is None:
+            return atom.ravel()
+        return self.pool.end(stream, atom.ravel(), self.shape)
 
 
 class PairAtoms(Boxes):
@@ -369,6 +402,8 @@ def derive_channel(q: np.ndarray, kind: str, axis=0, other_axis=0, cosine=1.0, s
         return q
     if kind == "square":
         return q * q
+    if kind == "squared_difference":
+        return derive_channel(q, "difference", axis) ** 2
     if kind == "difference":
         wide = with_border(q, axis + 1)
         return np.diff(wide, axis=axis + 1).take(range(1, q.shape[axis + 1] + 1), axis + 1)
@@ -390,6 +425,8 @@ def derive_channel(q: np.ndarray, kind: str, axis=0, other_axis=0, cosine=1.0, s
 
 def project(cells: np.ndarray, atom: np.ndarray) -> np.ndarray:
     """The value of each row. Float cells are summed one by one in feature order."""
+    if isinstance(atom, (PooledAtom, VarianceAtom)):
+        return atom.values(cells)
     if np.issubdtype(cells.dtype, np.integer):
         return cells.astype(np.int64) @ atom
     values = np.zeros(len(cells))
@@ -672,6 +709,9 @@ def find_split(node: Node, dictionary: Dictionary, growth: Growth, tree_weight: 
         return None
     thresholds = Stream(derive(node.key, THRESHOLDS))
     for atoms in dictionary.rounds(Stream(node.key), growth.n_candidates):
+        atoms = [
+            atom.with_bias(node.rows) if isinstance(atom, PooledAtom) else atom for atom in atoms
+        ]
         split = best_split(node.rows, atoms, growth, thresholds)
         if split is not None:
             break
@@ -721,7 +761,10 @@ def grow_best_first(root: Node, find: Callable[[Node], Split | None], max_leaf_n
 
 
 def grow_tree(rows: Rows, dictionary: Dictionary, growth: Growth, key: int) -> list[Node]:
-    """The nodes of one tree, in order. `key` is the tree's."""
+    """The nodes of one tree, in order. `key` is the tree's; rows are in canonical order.
+
+    That order matters where atoms have biases, and only there.
+    """
     rows = rows[rows.counts > 0]
     root = Node(rows, derive(key, ROOT), depth=0)
 

@@ -33,6 +33,7 @@ from morforest import (
     Raw,
     SparseOblique,
     Square,
+    Variance,
 )
 from morforest._kernel import core
 from morforest._pack import raw_sources
@@ -372,6 +373,15 @@ BEYOND = {
 }
 
 
+NONLINEAR = Mixture(
+    [
+        Patch(1, 3),
+        Haar(1, 2, lobes=["two", "square"], pool=["ppv", "max"]),
+        Variance(1, 4, channels=[Raw(), Difference()]),
+    ]
+)
+
+
 def golden_cases():
     """Each frozen forest: estimator, samples, targets, sample weights."""
     X, y = digits(200)
@@ -431,6 +441,19 @@ def golden_cases():
         ("large integers", classifier(), (flat * 1000).astype(np.int64) * 2**40, labels, None),
         ("channels", classifier(Patch(2, 3), channel_axis=0), X, y, None),
         ("volumes", classifier(), X.reshape(-1, 4, 4, 4), y, None),
+        ("pooled max", classifier(Patch(1, 4, pool="max")), X, y, None),
+        ("pooled min, wrap", classifier(Patch(1, 4, boundary="wrap", pool="min")), X, y, None),
+        ("pooled mean", classifier(Haar(1, 2, pool="mean", window=3)), X, y, weights),
+        ("pooled ppv", classifier(Haar(1, 2, pool="ppv")), X, y, None),
+        (
+            "pooled ppv of floats",
+            regressor(Haar(1, 2, scale="log", pool="ppv")),
+            flat,
+            target,
+            None,
+        ),
+        ("variance", regressor(Variance(2, 4)), flat, target, None),
+        ("nonlinear", classifier(NONLINEAR, max_leaf_nodes=20), X, y, weights / 3 + 0.5),
     ):
         cases[name] = (model, samples, truth, weight)
     return cases
@@ -443,6 +466,9 @@ def contents(case):
     found = arrays(model)
     if np.array_equal(found["sources"], raw_sources(len(found["views"]))):  # older hashes
         del found["sources"]
+    for name in ("pooled_views", "form_op", "form_bias", "form_window"):  # or than forms
+        if not found[name].size:
+            del found[name]
     shares = {"importances": model.feature_importances_, "shares": model.split_shares_}
     return {**found, **shares, "predictions": predictions(model, X)}
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import oracle
+import oracle_forms
 import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
@@ -34,10 +35,13 @@ from morforest import (
     Raw,
     SparseOblique,
     Square,
+    Variance,
     _core,
 )
+from morforest._forms import OPS, node_windows
 from morforest._grow import TrainingTable
 from morforest._numbers import choose_format, choose_target_format, fixed_weights, to_core_dtype
+from morforest.channels import KINDS
 from morforest.dictionary import resolve
 
 CLASSIFICATION = ("gini", "entropy", "log_loss")
@@ -112,7 +116,15 @@ def sources_of(dictionary, shape, channel_axis):
                 turns = [2 * math.pi * k / count for k in range(count)]
                 parts = [[round(f(a) * 2**40) / 2**40 for f in (math.cos, math.sin)] for a in turns]
                 found += [("orientation", *plane, *part) for part in parts]
+    if isinstance(dictionary, Variance):
+        squares = {"raw": "square", "difference": "squared_difference"}
+        found += [(squares[kind], *rest) for kind, *rest in found]
     return list(dict.fromkeys(found))
+
+
+def source_numbers(kind, axis=0, other_axis=0, cosine=1.0, sine=0.0):
+    """A source as the core takes it."""
+    return (float(KINDS.index(kind)), float(axis), float(other_axis), cosine, sine)
 
 
 def log_odds(low, high):
@@ -151,17 +163,24 @@ def boxes(dictionary, shape, channel_axis, channels, planes):
             odds = log_odds(axis.min_size, axis.max_size)
             axis.sizes = odds if len(odds) > 1 else ()
     match dictionary:
+        case Variance():
+            for axis in axes:
+                axis.boundary = "inside"
+            return oracle_forms.VarianceAtoms(axes, channels)
         case Patch():
             for axis, rule, together in zip(
                 axes, spread("boundary", "zero"), spread("contiguous", True), strict=True
             ):
                 axis.boundary, axis.contiguous = rule, together
-            return oracle.PatchAtoms(axes, **where)
+            ordered = [axis.contiguous for axis in axes]
+            pool = pool_of(dictionary, shape, ordered, channel_axis)
+            return oracle.PatchAtoms(axes, **where, pool=pool)
         case Haar():
             lobed = dictionary.axes or [a for a in range(len(shape)) if a != channel_axis]
             lobes = dictionary.lobes
             lobes = [lobes] if isinstance(lobes, str) else lobes
-            return oracle.HaarAtoms(axes, sorted(lobed), lobes, **where)
+            pool = pool_of(dictionary, shape, [True] * len(shape), channel_axis)
+            return oracle.HaarAtoms(axes, sorted(lobed), lobes, **where, pool=pool)
         case Pair():
             reach = [
                 min(int(value * length), length - 1) if isinstance(value, float) else value
@@ -206,6 +225,17 @@ def component(dictionary, shape):
     raise TypeError(dictionary)
 
 
+def pool_of(dictionary, shape, ordered, channel_axis):
+    """Windows run along the last two axes that have an order and hold no channels."""
+    if dictionary.pool is None:
+        return None
+    ops = [dictionary.pool] if isinstance(dictionary.pool, str) else dictionary.pool
+    moved = [a for a, flag in enumerate(ordered) if flag and a != channel_axis][-2:]
+    whole = isinstance(dictionary.window, float)  # 1.0, in these tests
+    lengths = {axis: shape[axis] if whole else dictionary.window or 0 for axis in moved}
+    return oracle_forms.Pool(ops, [lengths.get(axis) for axis in range(len(shape))])
+
+
 def as_oracle(dictionary, shape, channel_axis=None):
     """The oracle's writing of a dictionary, and the channels it looks at."""
     mixed = isinstance(dictionary, Mixture)
@@ -215,7 +245,7 @@ def as_oracle(dictionary, shape, channel_axis=None):
     found = []
     for part, some in zip(parts, seen, strict=True):
         planes = [sources.index(source) for source in some]
-        if isinstance(part, (Patch, Haar, Pair, Kernel)):
+        if isinstance(part, (Patch, Haar, Pair, Kernel, Variance)):
             found.append(boxes(part, shape, channel_axis, planes, len(sources)))
         else:
             alone = component(part, shape)
@@ -298,6 +328,7 @@ class OracleForest:
         key = oracle.tree_key(self.seed, tree)
         counts, weights = self.bag(key)
         rows = oracle.Rows(self.cells(self.X), self.target, counts, weights, self.n_classes)
+        rows = rows[self.canonical_order()]
         limits = (
             "criterion",
             "splitter",
@@ -343,6 +374,31 @@ def class_weights(forest, node):
     return weights
 
 
+def assert_same_atom(forest, atoms, number, expected, sources):
+    """The atom of one node, with its form."""
+    rows = [source_numbers(*source) for source in sources]
+    order = [rows.index(row) for row in forest.channel_sources()]
+    found = np.zeros((len(sources), atoms.shape[1] // len(order)))
+    found[order] = atoms[[number]].toarray().reshape(len(order), -1)
+    op = OPS[forest.form_op[number]] if len(forest.form_op) else "none"
+    dense = np.zeros(found.shape)
+    match expected:
+        case oracle_forms.PooledAtom():
+            assert op == expected.op
+            assert forest.form_bias[number] == expected.bias
+            counts = node_windows(forest, slice(number, number + 1))[0]
+            assert counts.tolist() == expected.counts
+            dense[:] = expected.atom.reshape(dense.shape)
+        case oracle_forms.VarianceAtom():
+            assert op == "variance"
+            dense[expected.plane] = expected.inside.ravel()
+            dense[expected.squares] = expected.inside.ravel() * expected.inside.sum()
+        case _:
+            assert op == "none"
+            dense[:] = expected.reshape(dense.shape)
+    np.testing.assert_array_equal(found, dense)
+
+
 def assert_same_trees(problem):
     model = problem.fit()
     expected = OracleForest(problem, model)
@@ -355,7 +411,7 @@ def assert_same_trees(problem):
         for number, node in enumerate(nodes, start=begin):
             assert forest.weight[number] == node.rows.weight
             if not node.is_leaf:
-                np.testing.assert_array_equal(atoms[[number]].toarray()[0], node.split.atom)
+                assert_same_atom(forest, atoms, number, node.split.atom, expected.sources)
                 assert forest.threshold[number] == node.split.threshold
                 assert gains[number] == pytest.approx(node.split.gain, rel=1e-6, abs=1e-12)
             elif problem.classifies:
@@ -400,16 +456,18 @@ def float_values(rng, kind, size):
 
 
 @st.composite
-def samples(draw, rng, shape, n_rows, derived=False):
+def samples(draw, rng, shape, n_rows, exact=False):
+    """Samples; `exact` ones have values for which integer cells suffice."""
     dtype = draw(st.sampled_from([*INTEGER_RANGES, "float32", "float64"]))
     if dtype in INTEGER_RANGES:
-        low, high = draw(st.sampled_from(INTEGER_RANGES[dtype]))
+        ranges = INTEGER_RANGES[dtype]
+        low, high = draw(st.sampled_from([r for r in ranges if not exact or r[1] < 2**16]))
         X = rng.integers(low, high, (n_rows, *shape)).astype(dtype)
     else:
         kinds = ["halves", "integers", "ties", "normal"]
-        if not derived:  # which need fixed point
-            kinds += ["tails"]
-        kind = draw(st.sampled_from(kinds + list(EXTREMES) * (dtype == "float64")))
+        if not exact:
+            kinds += ["tails", *list(EXTREMES) * (dtype == "float64")]
+        kind = draw(st.sampled_from(kinds))
         X = float_values(rng, kind, (n_rows, *shape)).astype(dtype)
     if draw(SELDOM):  # constant features
         X[:, rng.random(shape) < 0.5] = X.flat[0]
@@ -569,7 +627,7 @@ AXIS_LENGTHS = st.sampled_from([3, 2, 4, 4, 1])
 
 
 @st.composite
-def problems(draw, criteria, rows=FEW_ROWS, derived=False):
+def problems(draw, criteria, rows=FEW_ROWS, derived=False, of=None, exact=False):
     # Data come from a seed: hypothesis chooses what kind they are, and shrinks their number.
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n_rows = draw(rows)
@@ -594,7 +652,9 @@ def problems(draw, criteria, rows=FEW_ROWS, derived=False):
     if parameters["bootstrap"] and draw(SELDOM):
         n_kept = n_rows if weights is None else np.count_nonzero(weights)
         parameters["max_samples"] = int(rng.integers(1, n_kept + 1))
-    X = draw(samples(rng, shape, n_rows, derived))
+    X = draw(samples(rng, shape, n_rows, exact or derived))
+    if of is not None:
+        return Problem(X, y, draw(of(rng, shape)), parameters, weights)
     if draw(st.booleans()):
         parameters["channel_axis"] = draw(st.integers(0, len(shape) - 1))
     dictionary = draw(dictionaries(rng, shape, parameters.get("channel_axis"), derived))
@@ -673,6 +733,15 @@ EACH_DICTIONARY = {
     "waves": Kernel("gabor", 2, 3, channels=[Raw(), Difference()]),
     "image": Mixture(
         [Patch(1, 3, channels=Gradient(8)), Axis(), Pair(channels=[Raw(), Magnitude()])], [2, 1, 2]
+    ),
+    "max": Patch(1, (3, 2), pool="max"),
+    "min": Haar(1, (2, 1), pool="min", window=2),
+    "mean": Patch(1, (3, 2), boundary="wrap", pool="mean"),
+    "ppv": Haar(1, (2, 1), pool="ppv"),
+    "ppv of a column": Patch(1, (3, 2), contiguous=(True, False), pool="ppv", window=1.0),
+    "variance": Variance(1, 3, channels=[Raw(), Difference()]),
+    "nonlinear": Mixture(
+        [Patch(1, 2), Haar(1, 1, pool=["ppv", "max"]), Variance(1, 2)], weights=[1, 2, 1]
     ),
 }
 

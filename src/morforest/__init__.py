@@ -3,7 +3,18 @@
 from morforest.augment import ImageCopies, SeriesCopies
 from morforest.boosting import MorfBoostingClassifier, MorfBoostingRegressor
 from morforest.channels import Difference, Gradient, Magnitude, Raw, Square
-from morforest.dictionary import Atoms, Axis, Haar, Kernel, Mixture, Pair, Patch, SparseOblique
+from morforest.dictionary import (
+    Atoms,
+    Axis,
+    Haar,
+    Kernel,
+    Mixture,
+    Pair,
+    Patch,
+    SparseOblique,
+    Variance,
+)
+from morforest.features import AtomFeatures
 from morforest.forest import (
     MorfClassifier,
     MorfRegressor,
@@ -14,6 +25,7 @@ from morforest.forest import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "AtomFeatures",
     "Atoms",
     "Axis",
     "Difference",
@@ -35,4 +47,5 @@ __all__ = [
     "SeriesCopies",
     "SparseOblique",
     "Square",
+    "Variance",
 ]

@@ -75,6 +75,7 @@ class Boosting:
             key,
             count,
             count,
+            self.order,
             stop=stop,
             criterion="gradient",
             classes=np.empty(0, dtype=np.uint32),
@@ -159,6 +160,10 @@ class Tree:
             distribution_weight=np.empty(0, np.uint32),
             leaf_value=grown["leaf_value"],
             values=outputs,
+            pooled_views=table.dictionary.pooled_views,
+            form_op=grown["form_op"].astype(np.uint8, copy=False),
+            form_bias=grown["form_bias"].astype(np.int64, copy=False),
+            form_window=grown["form_window"].astype(np.uint32, copy=False),
         )
 
     def leaves(self, cells: Any) -> np.ndarray:

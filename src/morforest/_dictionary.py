@@ -16,6 +16,7 @@ from morforest._kernel import core
 from morforest.channels import RAW, Source, sources_of, to_core
 
 MAX_AXES = 16
+NO_WINDOWS = np.empty(0, dtype=np.uint64)
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,13 @@ class Bounds:
     nonnegative: bool
     integral: bool
     derived: tuple[tuple[Source, float], ...] = ()  # derived channels, with the mass of their atoms
+    forms: bool = False  # some atoms are not linear
+    positions: float = 0.0  # the largest number of positions that are counted
 
     def value(self, largest: float) -> float:
         """Return how large an atom's value may be where raw values are at most so large."""
         values = [source.largest(largest) * mass for source, mass in self.derived]
-        return max(self.mass * largest, *values, 0.0)
+        return max(self.mass * largest, *values, self.positions)
 
     def limit(self) -> float:
         """Return the largest size of raw values for which those of atoms stay below 2^61."""
@@ -55,18 +58,22 @@ class Plan:
     def bounds(self) -> Bounds:
         """Bounds over all components."""
         mass, nonnegative, integral = 1.0, True, True
+        forms, positions = False, 0.0
         derived: dict[Source, float] = {}
         for part in self._components():
             bounds = part._bounds(self.shape, self.channel_axis)
             nonnegative &= bounds.nonnegative
             integral &= bounds.integral
+            forms |= bounds.forms
+            positions = max(positions, bounds.positions)
             for source in self._sources_of(part):
                 if source == RAW:
                     mass = max(mass, bounds.mass)
                 else:
-                    derived[source] = max(derived.get(source, 0.0), bounds.mass)
+                    found = part._source_mass(source, bounds)
+                    derived[source] = max(derived.get(source, 0.0), found)
                     nonnegative &= source.kind != "difference"
-        return Bounds(mass, nonnegative, integral, tuple(derived.items()))
+        return Bounds(mass, nonnegative, integral, tuple(derived.items()), forms, positions)
 
     def sources(self) -> tuple[Source, ...]:
         """Return the channels that atoms look at, each once."""
@@ -79,6 +86,7 @@ class Plan:
         built = core.Dictionary(list(self.shape), direct, to_core(sources))
         for part in self._components():
             built.set_sources([sources.index(source) for source in self._sources_of(part)])
+            built.set_pool(*part._pooling(self.shape, self.channel_axis))
             part._add_to(built, self.shape, self.channel_axis)
         probabilities = [probability for _, probability in self.dictionary._flatten()]
         if len(probabilities) > 1:
@@ -89,7 +97,7 @@ class Plan:
         return [part for part, _ in self.dictionary._flatten()]
 
     def _sources_of(self, part: Dictionary) -> tuple[Source, ...]:
-        return sources_of(getattr(part, "channels", None), self.shape, self.channel_axis)
+        return part._sources(self.shape, self.channel_axis)
 
 
 def cumulative_fractions(probabilities: np.ndarray) -> np.ndarray:
@@ -131,7 +139,8 @@ class Dictionary(BaseEstimator):
         -------
         atoms : scipy.sparse.csr_matrix of shape (n, product of shape)
             One atom a row, over the features of a sample in C order; those of one channel after
-            the other where the dictionary has several.
+            the other where the dictionary has several. A pooled atom stands at the first position
+            of its window.
 
         Examples
         --------
@@ -161,6 +170,20 @@ class Dictionary(BaseEstimator):
 
     def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
         """Raise if the parameters make no sense for samples of this shape."""
+
+    def _sources(self, shape: tuple[int, ...], channel_axis: int | None) -> tuple[Source, ...]:
+        """Return the channels that atoms look at."""
+        return sources_of(getattr(self, "channels", None), shape, channel_axis)
+
+    def _source_mass(self, source: Source, bounds: Bounds) -> float:
+        """Return the mass of atoms that look at a channel."""
+        return bounds.mass
+
+    def _pooling(
+        self, shape: tuple[int, ...], channel_axis: int | None
+    ) -> tuple[list[str], list[int], np.ndarray]:
+        """Return how atoms are pooled, as the core takes it; here not at all."""
+        return [], [], NO_WINDOWS
 
     def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
         raise NotImplementedError
@@ -195,7 +218,7 @@ def resolve(
             )
         channel_axis = int(channel_axis) % rank
     for part, _ in dictionary._flatten():
-        sources_of(getattr(part, "channels", None), lengths, channel_axis)
+        part._sources(lengths, channel_axis)
         part._check(lengths, channel_axis)
     return Plan(dictionary, lengths, channel_axis)
 

@@ -121,15 +121,15 @@ class BaseMorf(BaseEstimator):
             task.table.release()  # before the trees are put together, which takes memory too
         finally:
             if grown:
-                built, cell_format = task.table.dictionary, task.table.cell_format
-                class_count = task.targets["class_count"]
+                built = task.table.dictionary
                 self._forest = assemble(
                     grown,
                     shape,
                     built.view_sources,
                     built.views,
-                    cell_format,
-                    class_count,
+                    built.pooled_views,
+                    task.table.cell_format,
+                    task.targets["class_count"],
                     target_format,
                     before,
                 )

@@ -206,6 +206,7 @@ class GrowthTask:
             keys,
             count.ravel(),
             weight.ravel(),
+            self.bagging.order,
             stop=stop,
             **self.targets,
             **self.rule,
@@ -228,6 +229,7 @@ class GrowthTask:
                 np.ascontiguousarray(self.table.X[rows]), ranks[rows], int(key)
             )
             times = 1 + self.copier.copies
+            among = np.argsort(ranks[rows])
             targets = dict(self.targets)
             for name in ("classes", "values"):
                 if len(targets[name]):
@@ -239,6 +241,7 @@ class GrowthTask:
                     key[np.newaxis],
                     np.tile(count[0][rows], times),
                     np.tile(weight[0][rows], times),
+                    np.concatenate([c * len(rows) + among for c in range(times)]).astype(np.uint32),
                     stop=stop,
                     **targets,
                     **self.rule,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed, effective_n_jobs
 
+from morforest._forms import PooledView, over_windows, read_views, values_of
 from morforest._kernel import core
 from morforest._numbers import CellFormat, TargetFormat, cells_for
 from morforest._pack import narrow, pack, raw_sources, unpack, widen
 from morforest._validation import MAX_CLASSES
 
+SOURCE_NUMBERS, POOLED_VIEW_NUMBERS = 5, 7  # of the core: a view's masks of axes, its source
 ROWS_PER_JOB = 256  # below this a call is not worth a thread
 PATH_ROWS = 256  # whose decision paths are followed at once
 
@@ -33,7 +36,15 @@ CORE_TYPES: dict[str, Any] = {
     "distribution_class": np.uint32,
     "distribution_weight": np.uint32,
     "leaf_value": np.float64,
+    "pooled_views": np.float64,
+    "form_op": np.uint8,
+    "form_bias": np.int64,
+    "form_window": np.uint32,
 }
+
+
+def _none() -> np.ndarray:
+    return np.empty(0, dtype=np.uint8)
 
 
 @dataclass
@@ -66,12 +77,16 @@ class Forest:
     distribution_weight: np.ndarray
     leaf_value: np.ndarray
     values: int = 1  # of a leaf, where there are no classes
+    pooled_views: np.ndarray = field(default_factory=_none)  # as the core takes them
+    form_op: np.ndarray = field(default_factory=_none)  # a node; empty if all atoms are linear
+    form_bias: np.ndarray = field(default_factory=_none)
+    form_window: np.ndarray = field(default_factory=_none)  # two counts and strides a node
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name in [found.name for found in fields(self)]:
+            value = getattr(self, name)
             if isinstance(value, np.ndarray):
-                setattr(self, field.name, narrow(value))
+                setattr(self, name, narrow(value))
 
     @cached_property
     def _core(self) -> Any:
@@ -243,7 +258,11 @@ class Forest:
         value = self.threshold.astype(np.float64)
         if not self.cell_format.real:
             value = value / 2
-        return np.where(self.is_split(), np.ldexp(value, -self.cell_format.shift), np.nan)
+        if len(self.form_op):
+            value = values_of(value, self, self.cell_format.shift)
+        else:
+            value = np.ldexp(value, -self.cell_format.shift)
+        return np.where(self.is_split(), value, np.nan)
 
     def gains(self) -> np.ndarray:
         """Return each split's decrease in impurity, times its share of the tree's weight."""
@@ -253,11 +272,12 @@ class Forest:
     def atoms(self, chunk: int = 1024) -> sp.csr_matrix:
         """Return the atom of each node; empty for leaves.
 
-        Over the features of one channel after the other where there are several.
+        Over the features of one channel after the other where there are several. Pooled atoms
+        stand at the first position of their window.
         """
         features = math.prod(self.shape)
-        channel = self._channels()
-        columns = features * (1 + int(channel.max()))
+        channel, pooled_views = self._channels(), self._pooled_views()
+        columns = features * self._n_channels()
         count = self.term_count.astype(np.int64)
         node_of_term = np.repeat(np.arange(len(count)), count)
         parts = []
@@ -280,6 +300,13 @@ class Forest:
                 matrix = matrix.tocoo()
                 place = (matrix.row, matrix.col + features * channel[view])
                 total = total + sp.csr_matrix((matrix.data, place), shape=(size, columns))
+            for pooled, at in zip(pooled_views, channel[len(self.views) :], strict=True):
+                here = pooled.holds(cell)
+                if here.any():
+                    dense = pooled.on_features(node[here], cell[here], weight[here], size)
+                    matrix = sp.coo_matrix(dense)
+                    place = (matrix.row, matrix.col + features * at)
+                    total = total + sp.csr_matrix((matrix.data, place), shape=(size, columns))
             parts.append(total)
         atoms = sp.vstack(parts, format="csr")
         atoms.eliminate_zeros()
@@ -298,16 +325,38 @@ class Forest:
         return weights.reshape(rows, -1)
 
     def _channels(self) -> np.ndarray:
-        """Return the number of the channel that each view looks at, counted as they appear."""
-        seen: dict[tuple[float, ...], int] = {}
-        rows = self.sources.reshape(len(self.views), -1).tolist()
-        return np.array([seen.setdefault(tuple(row), len(seen)) for row in rows])
+        """Return the number of the channel that each view looks at, counted as they appear.
+
+        Pooled views follow the others.
+        """
+        order = {source: number for number, source in enumerate(self.channel_sources())}
+        return np.array([order[row] for row in self._view_sources()])
+
+    def channel_sources(self) -> list[tuple[float, ...]]:
+        """Return the channels in the order in which `atoms` has them, as the core takes them."""
+        return list(dict.fromkeys(self._view_sources()))
+
+    def _view_sources(self) -> list[tuple[float, ...]]:
+        rows = self.sources.reshape(-1, SOURCE_NUMBERS).tolist()
+        rows += self.pooled_views.reshape(-1, POOLED_VIEW_NUMBERS)[:, 2:].tolist()
+        return [tuple(row) for row in rows]
+
+    def _n_channels(self) -> int:
+        return 1 + int(self._channels().max())
+
+    def _pooled_views(self) -> list[PooledView]:
+        begin = len(self.views) * math.prod(self.shape)
+        return read_views(self.pooled_views, self.shape, begin)
 
     # -- importances
 
     def split_shares(self) -> np.ndarray:
         """Return the share of splits whose atom uses each feature: the paper's importance."""
-        if self._signed():
+        if len(self.form_op):
+            total = np.zeros(math.prod(self.shape))
+            for _, sizes in self._each_atoms():
+                total += (self._on_features(abs(sizes)) > 0).sum(axis=0)
+        elif self._signed():
             total = self._core.importances(np.zeros(len(self.next)))[1]
         else:
             total = self._spread(np.ones(len(self.next)), absolute=False)
@@ -320,7 +369,10 @@ class Forest:
         those of one feature in several channels added.
         """
         gain = np.where(self.is_split(), self.gain.astype(np.float64), 0.0)
-        total = self._core.importances(gain)[0] if self._signed() else self._shared(gain)
+        if len(self.form_op):
+            total = self._shared_over_windows(gain)
+        else:
+            total = self._core.importances(gain)[0] if self._signed() else self._shared(gain)
         sum_of_all = total.sum()
         return (total / sum_of_all if sum_of_all > 0 else total).reshape(self.shape)
 
@@ -340,6 +392,16 @@ class Forest:
         factor = np.divide(gain, mass, out=np.zeros(len(count)), where=mass > 0)
         return self._spread(factor, absolute=True)
 
+    def _shared_over_windows(self, gain: np.ndarray) -> np.ndarray:
+        """Share out gains where atoms may be pooled."""
+        total = np.zeros(math.prod(self.shape))
+        for nodes, atoms in self._each_atoms():
+            sizes = self._on_features(abs(atoms))
+            mass = sizes.sum(axis=1)
+            share = np.divide(gain[nodes], mass, out=np.zeros(len(mass)), where=mass > 0)
+            total += share @ sizes
+        return total
+
     def _signed(self) -> bool:
         """Say whether some atom is over other channels, or over prefix sums and not a patch."""
         if not np.array_equal(self.sources, raw_sources(len(self.views))):
@@ -351,6 +413,21 @@ class Forest:
         values = self.term_weight[prefixed] * self._volumes()[self.term_cell[prefixed]]
         found = np.bincount(node_of_term, values, minlength=len(self.term_count))
         return bool((found[np.unique(node_of_term)] <= 0).any())
+
+    def _each_atoms(self, chunk: int = 1024) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield dense atoms (nodes, cells of a view) of some nodes after others.
+
+        Pooled atoms yield the mean of their sizes over the positions of their windows.
+        """
+        atoms = self.atoms()
+        for first in range(0, atoms.shape[0], chunk):
+            nodes = slice(first, min(first + chunk, atoms.shape[0]))
+            dense = atoms[nodes].toarray()
+            yield nodes, over_windows(dense, self, nodes) if len(self.form_op) else dense
+
+    def _on_features(self, sizes: np.ndarray) -> np.ndarray:
+        """Add up what falls on the same feature in different channels."""
+        return sizes.reshape(len(sizes), self._n_channels(), -1).sum(axis=1)
 
     def _volumes(self) -> np.ndarray:
         """Return the value of each cell of a sample of ones."""
@@ -395,6 +472,7 @@ def assemble(
     shape: tuple[int, ...],
     sources: np.ndarray,
     views: np.ndarray,
+    pooled_views: np.ndarray,
     cell_format: CellFormat,
     class_count: int,
     target_format: TargetFormat | None,
@@ -435,6 +513,7 @@ def assemble(
         shape=shape,
         sources=sources,
         views=views,
+        pooled_views=pooled_views,
         cell_format=cell_format,
         class_count=class_count,
         gain_exponent=gain_exponent,

@@ -16,6 +16,7 @@ from morforest._dictionary import Bounds
 from morforest._kernel import core
 
 RESOLUTION = 2.0**-20  # of a column's spread, the coarsest step that float data may get
+POOLED_RESOLUTION = 2.0**-12  # the same where atoms are pooled, which takes much longer in int64
 SAMPLE_CELLS = 1 << 22  # at most about this many values are looked at to estimate spreads
 BLOCK_CELLS = 1 << 20  # data are converted and looked at in pieces of about so many values
 WEIGHT_LIMIT = 2**31  # counts and weights of a tree sum to less
@@ -100,7 +101,8 @@ def cells_for(X: np.ndarray, trained: CellFormat, takes_bytes: bool) -> Cells:
         return Cells("bytes", 0, 255.0)
     low, high = float(X.min()), float(X.max())
     extra_bits = 0
-    if trained.integers and not trained.bounds.derived and not _holds_integers(X):
+    linear = not trained.bounds.derived and not trained.bounds.forms
+    if trained.integers and linear and not _holds_integers(X):
         # By the training data alone: a prediction must not depend on the rest of the batch.
         extra_bits = max(0, min(EXTRA_BITS, 60 - math.frexp(max(trained.bound, 1.0))[1]))
     if takes_bytes and trained.integers and not extra_bits and low >= 0 and high <= 255:
@@ -147,8 +149,9 @@ def _choose_float_format(X: np.ndarray, largest: float, bounds: Bounds) -> CellF
     if largest == 0 and bounds.integral:
         return CellFormat(0, False, True, 0.0, bounds)
     if not bounds.integral:
-        return _without_channels(real)
+        return _if_linear(real)
     spread = _smallest_spread(X)
+    resolution = POOLED_RESOLUTION if bounds.forms else RESOLUTION
     for bits in (30, 61):
         if not bounds.fits(0.5, bits):
             continue
@@ -160,17 +163,17 @@ def _choose_float_format(X: np.ndarray, largest: float, bounds: Bounds) -> CellF
             shift = min(shift, 1000)
             # largest * 2^shift * mass < 2^bits, with a unit a cell to spare for rounding
             size = math.ldexp(largest, shift) + 0.5
-            if bounds.fits(size, bits) and math.ldexp(1.0, -shift) <= RESOLUTION * spread:
+            if bounds.fits(size, bits) and math.ldexp(1.0, -shift) <= resolution * spread:
                 return CellFormat(shift, False, False, bounds.value(size), bounds)
-    return _without_channels(real)
+    return _if_linear(real)
 
 
-def _without_channels(real: CellFormat) -> CellFormat:
-    if real.bounds.derived:
+def _if_linear(real: CellFormat) -> CellFormat:
+    if real.bounds.derived or real.bounds.forms:
         raise ValueError(
-            "Derived channels need exact integers, but X spans too many orders of magnitude for "
-            "them (or an atom has fractional weights): scale its columns alike, or use a "
-            "dictionary without channels."
+            "Derived channels and pooled atoms need exact integers, but X spans too many orders of "
+            "magnitude for them (or an atom has fractional weights): scale its columns alike, or "
+            "use a dictionary without channels, pool and Variance."
         )
     return real
 

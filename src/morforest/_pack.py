@@ -19,6 +19,7 @@ from morforest._kernel import core
 FORMAT = 2
 READABLE = (1, FORMAT)  # 1: without sources
 RAW_SOURCE = np.array([0.0, 0.0, 0.0, 1.0, 0.0])  # as the core takes it
+FORM_WINDOW = 4  # numbers a node: counts and strides of two windows
 LARGE = 255  # marks leaf weights of at least this, which stand apart
 CORNER_SIGNS = np.array([1, -1, -1, 1], dtype=np.int8)  # above left, above, left, last
 
@@ -85,6 +86,7 @@ def pack(forest: Any) -> dict[str, Any]:
         "leaf_weight": np.minimum(leaf_weight, LARGE).astype(np.uint8),
         "large_leaf_weight": leaf_weight[leaf_weight >= LARGE],
         **(_pack_patches(forest, split) or _pack_terms(forest, split)),
+        **_pack_forms(forest, split),
         "distribution_size": forest.distribution_size,
         "distribution_class": forest.distribution_class,
         "distribution_weight": forest.distribution_weight,
@@ -140,6 +142,7 @@ def _unpack(state: Mapping[str, Any]) -> dict[str, Any]:
         "term_count": _at_splits("term_count", split, count),
         "term_cell": cell,
         "term_weight": term_weight,
+        **_unpack_forms(state, split),
     }
 
 
@@ -181,6 +184,30 @@ def _unpack_terms(state: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray, np.
         raise ValueError("damaged forest: term_minus does not fit the terms")
     minus = np.unpackbits(bits, count=cell.size)
     return state["term_count"], cell, 1 - 2 * minus.astype(np.int8)
+
+
+def _pack_forms(forest: Any, split: np.ndarray) -> dict[str, np.ndarray]:
+    if not len(forest.form_op) and not len(forest.pooled_views):
+        return {}
+    return {
+        "pooled_views": forest.pooled_views,
+        "form_op": forest.form_op[split],
+        "form_bias": forest.form_bias[split],
+        "form_window": forest.form_window[np.repeat(split, FORM_WINDOW)],
+    }
+
+
+def _unpack_forms(state: Mapping[str, Any], split: np.ndarray) -> dict[str, np.ndarray]:
+    if "form_op" not in state:
+        return {}
+    return {
+        "pooled_views": state["pooled_views"],
+        "form_op": _at_splits("form_op", split, state["form_op"]),
+        "form_bias": _at_splits("form_bias", split, state["form_bias"]),
+        "form_window": _at_splits(
+            "form_window", np.repeat(split, FORM_WINDOW), state["form_window"]
+        ),
+    }
 
 
 def _plane(shape: tuple[int, ...], views: np.ndarray) -> tuple[int, int] | None:

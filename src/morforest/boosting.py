@@ -271,6 +271,7 @@ class BaseBoosting(BaseMorf):
                     shape,
                     task.table.dictionary.view_sources,
                     task.table.dictionary.views,
+                    task.table.dictionary.pooled_views,
                     task.table.cell_format,
                     0,
                     None,

@@ -9,6 +9,8 @@ import numpy as np
 
 from morforest._checks import check_choice, is_integer, is_number
 from morforest._dictionary import Bounds, Dictionary, cumulative_fractions
+from morforest._pool import Pooled, log_uniform
+from morforest.channels import Source
 
 
 class Boxes(Dictionary):
@@ -80,7 +82,7 @@ class Boxes(Dictionary):
         ]
 
 
-class Patch(Boxes):
+class Patch(Pooled, Boxes):
     """Sums over random patches of neighbouring features: the dictionary of MORF.
 
     Along each axis the size of a patch is drawn uniformly from `min_size` to `max_size`, then its
@@ -108,6 +110,18 @@ class Patch(Boxes):
     channels : channel, list of channels or None, default=None
         What patches look at, such as ``Gradient()``; see :mod:`morforest.channels`. Each patch
         takes one of the channels. None: the raw values.
+    pool : {"max", "min", "mean", "ppv"}, list of these or None, default=None
+        Make atoms nonlinear: a patch moves over a window of positions, and its value is the
+        largest, smallest or mean response there, or the share of responses above a bias ("ppv";
+        the bias is the response of a random sample of the node at a random position). Of a list,
+        each atom takes one. Windows run along the last two axes but for the channel axis and
+        those without order.
+        Pooled atoms lie within the data,
+        or go round with boundary="wrap".
+    window : int, float or None, default=None
+        Positions of a window along each such axis: a number, or a fraction of the axis (1.0: all
+        positions), cut to the places that the atom has. None: half of the atoms take all places,
+        the others a number from 2 on whose logarithm is uniform.
 
     Examples
     --------
@@ -124,6 +138,8 @@ class Patch(Boxes):
         contiguous: Any = True,
         scale: str = "uniform",
         channels: Any = None,
+        pool: Any = None,
+        window: Any = None,
     ):
         self.min_size = min_size
         self.max_size = max_size
@@ -131,6 +147,8 @@ class Patch(Boxes):
         self.contiguous = contiguous
         self.scale = scale
         self.channels = channels
+        self.pool = pool
+        self.window = window
 
     def _flags(self, shape: tuple[int, ...], channel_axis: int | None) -> list[bool]:
         flags = self._axis_values("contiguous", shape, channel_axis, True)
@@ -156,10 +174,22 @@ class Patch(Boxes):
         self._flags(shape, channel_axis)
         self._boundaries(shape, channel_axis)
         self._tables(shape, channel_axis)
+        self._check_pool(shape, channel_axis)
+
+    def _smallest_extents(self, shape: tuple[int, ...], channel_axis: int | None) -> list[int]:
+        return self._sizes(shape, channel_axis)[0]
+
+    def _ordered(self, shape: tuple[int, ...], channel_axis: int | None) -> list[bool]:
+        flags = self._flags(shape, channel_axis)
+        return [flag and axis != channel_axis for axis, flag in enumerate(flags)]
+
+    def _circular(self, shape: tuple[int, ...], channel_axis: int | None) -> list[bool]:
+        return [name == "wrap" for name in self._boundaries(shape, channel_axis)]
 
     def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
         _, largest = self._sizes(shape, channel_axis)
-        return Bounds(mass=float(math.prod(largest)), nonnegative=True, integral=True)
+        bounds = Bounds(mass=float(math.prod(largest)), nonnegative=True, integral=True)
+        return self._pooled_bounds(bounds, shape, channel_axis)
 
     def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
         smallest, largest = self._sizes(shape, channel_axis)
@@ -172,7 +202,7 @@ class Patch(Boxes):
         )
 
 
-class Haar(Boxes):
+class Haar(Pooled, Boxes):
     """Equal rectangles side by side with weights of opposite sign: edges, lines and corners.
 
     Two in a row weigh 1 and -1, three 1, -2 and 1, and four in a square 1, -1, -1 and 1. All lie
@@ -191,6 +221,8 @@ class Haar(Boxes):
         How sizes are drawn, as in :class:`Patch`.
     channels : channel, list of channels or None, default=None
         What atoms look at, as in :class:`Patch`.
+    pool, window : default=None
+        Make atoms nonlinear, as in :class:`Patch`.
 
     Examples
     --------
@@ -207,6 +239,8 @@ class Haar(Boxes):
         axes: Any = None,
         scale: str = "uniform",
         channels: Any = None,
+        pool: Any = None,
+        window: Any = None,
     ):
         self.min_size = min_size
         self.max_size = max_size
@@ -214,6 +248,8 @@ class Haar(Boxes):
         self.axes = axes
         self.scale = scale
         self.channels = channels
+        self.pool = pool
+        self.window = window
 
     def _kinds(self) -> list[str]:
         several = isinstance(self.lobes, (list, tuple))
@@ -260,6 +296,17 @@ class Haar(Boxes):
                     f"{axis} of length {length}: choose a smaller min_size, other lobes, or axes "
                     "without it."
                 )
+        self._check_pool(shape, channel_axis)
+
+    def _smallest_extents(self, shape: tuple[int, ...], channel_axis: int | None) -> list[int]:
+        # Lobes stand along one axis or two; along the others an atom is one rectangle wide.
+        smallest, _ = self._sizes(shape, channel_axis)
+        lobed = self._lobed(shape, channel_axis)
+        kinds = self._kinds()
+        sides = 2 if kinds == ["square"] and sum(lobed) == 2 else 1
+        lobes = 3 if set(kinds) == {"three"} else 2
+        one = sum(lobed) == sides  # no choice of axes
+        return [low * lobes if one and on else low for low, on in zip(smallest, lobed, strict=True)]
 
     def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
         _, largest = self._sizes(shape, channel_axis)
@@ -275,7 +322,8 @@ class Haar(Boxes):
                 if on
             ]
             mass = max(mass, weight * area * max(cut))
-        return Bounds(mass=float(mass), nonnegative=False, integral=True)
+        bounds = Bounds(mass=float(mass), nonnegative=False, integral=True)
+        return self._pooled_bounds(bounds, shape, channel_axis)
 
     def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
         smallest, largest = self._sizes(shape, channel_axis)
@@ -351,10 +399,70 @@ class Pair(Boxes):
         built.add_pair(smallest, largest, tables, self._reaches(shape, channel_axis))
 
 
-def log_uniform(low: int, high: int) -> np.ndarray:
-    """Return the probabilities of low..high whose logarithm is uniform: a size k is [k, k + 1)."""
-    sizes = np.arange(low, high + 1)
-    return np.rint(np.log1p(1.0 / sizes) * 2.0**40)  # libraries differ in the last bit
+class Variance(Boxes):
+    """The variance of the values in a random rectangle: how much a series moves there.
+
+    Not linear. Rectangles lie within the data. Computed from the sums of the values and of their
+    squares, at a cost that does not depend on the size.
+
+    Parameters
+    ----------
+    min_size, max_size : int, float or tuple, default=2 and None
+        Smallest and largest size along each axis, as in :class:`Patch`.
+    scale : {"uniform", "log"}, default="uniform"
+        How sizes are drawn, as in :class:`Patch`.
+    channels : channel, list of channels or None, default=None
+        ``Raw()``, ``Difference()`` or a list of these. None: the raw values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from morforest import MorfClassifier, Variance
+    >>> random = np.random.default_rng(0)
+    >>> y = random.integers(0, 2, 200)
+    >>> X = random.normal(scale=1 + y[:, np.newaxis], size=(200, 50))
+    >>> forest = MorfClassifier(Variance(max_size=50), random_state=0).fit(X[:100], y[:100])
+    >>> forest.score(X[100:], y[100:]) > 0.95
+    True
+    """
+
+    def __init__(
+        self,
+        min_size: Any = 2,
+        max_size: Any = None,
+        scale: str = "uniform",
+        channels: Any = None,
+    ):
+        self.min_size = min_size
+        self.max_size = max_size
+        self.scale = scale
+        self.channels = channels
+
+    def _sources(self, shape: tuple[int, ...], channel_axis: int | None) -> tuple[Source, ...]:
+        sources = super()._sources(shape, channel_axis)
+        squares = [source.squared() for source in sources]
+        if None in squares:
+            raise ValueError(
+                "channels of Variance must be Raw(), Difference() or a list of these, got "
+                f"{self.channels!r}."
+            )
+        return (*sources, *[square for square in squares if square is not None])
+
+    def _source_mass(self, source: Source, bounds: Bounds) -> float:
+        return bounds.mass**2 if source.squares else bounds.mass
+
+    def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
+        self._sizes(shape, channel_axis)
+        self._tables(shape, channel_axis)
+
+    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
+        _, largest = self._sizes(shape, channel_axis)
+        mass = float(math.prod(largest))
+        return Bounds(mass=mass, nonnegative=False, integral=True, forms=True)
+
+    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
+        smallest, largest = self._sizes(shape, channel_axis)
+        built.add_variance(smallest, largest, self._tables(shape, channel_axis))
 
 
 def _size(name: str, value: Any, length: int, axis: int) -> int:

@@ -18,7 +18,8 @@ from morforest._checks import is_integer
 
 __all__ = ["Difference", "Gradient", "Magnitude", "Raw", "Square"]
 
-KINDS = ("raw", "difference", "square", "magnitude", "orientation")
+KINDS = ("raw", "difference", "square", "magnitude", "orientation", "squared_difference")
+SQUARES = (KINDS.index("square"), KINDS.index("squared_difference"))
 ANGLE_BITS = 40  # cosines are rounded to so many, because C libraries differ in the last bit
 MAX_ORIENTATIONS = 64
 
@@ -45,6 +46,8 @@ class Source:
             return 2 * raw
         if self.kind == "square":
             return raw * raw
+        if self.kind == "squared_difference":
+            return 4 * raw * raw
         return math.sqrt(8) * raw + 1
 
     def limit(self, room: float) -> float:
@@ -53,10 +56,21 @@ class Source:
             return room
         if self.kind == "difference":
             return room / 2
-        if self.kind == "square":
-            return math.sqrt(room)
+        if self.squares:
+            return math.sqrt(room / self.largest(1.0))
         # Gradients are rounded by a float64 between 2^52 and 2^53.
         return min(room, 2.0**50) / 4
+
+    @property
+    def squares(self) -> bool:
+        """Whether values are squares of raw ones, or of sums of these."""
+        return self.kind in ("square", "squared_difference")
+
+    def squared(self) -> Source | None:
+        """Return the source of the squares of the values, if there is one."""
+        if self.kind == "raw":
+            return Source("square")
+        return Source("squared_difference", self.axis) if self.kind == "difference" else None
 
 
 RAW = Source("raw")

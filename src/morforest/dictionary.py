@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from morforest._checks import is_number
 from morforest._dictionary import Bounds, Dictionary, cumulative_fractions, resolve, to_numbers
-from morforest.boxes import Haar, Pair, Patch
+from morforest.boxes import Haar, Pair, Patch, Variance
 from morforest.kernels import Kernel
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "Pair",
     "Patch",
     "SparseOblique",
+    "Variance",
     "resolve",
 ]
 
