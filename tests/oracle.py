@@ -332,15 +332,22 @@ class KernelAtoms(Boxes):
             rate = 1
             if len(odds) > 1:
                 rate += first_at_least(cumulative_fractions(odds), stream.next())
-        starts = [
-            stream.below(axis.length - (size - 1) * rate)
-            for axis, size in zip(self.axes, kernel.shape, strict=True)
-        ]
+        if self.pool is not None:
+            self.pool.begin(stream)
+        starts = []
+        for number, (axis, size) in enumerate(zip(self.axes, kernel.shape, strict=True)):
+            extent = (size - 1) * rate + 1
+            if self.pool is None:
+                starts.append(stream.below(axis.length - extent + 1))
+            else:
+                starts.append(self.pool.place(stream, number, axis.length, extent, circular=False))
         atom = self.blank()
         for place in np.argwhere(kernel):
             sign = -1 if self.signs and stream.next() >> 63 else 1
             atom[(channel, *(starts + place * rate))] = sign * kernel[tuple(place)]
-        return atom.ravel()
+        return (
+            atom.ravel() if self.pool is None else self.pool.end(stream, atom.ravel(), self.shape)
+        )
 
 
 MAX_ROUNDS = 16

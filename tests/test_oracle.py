@@ -152,7 +152,8 @@ def boxes(dictionary, shape, channel_axis, channels, planes):
             ]
             rates = [log_odds(1, min(most, default=1)) for most in fits]
         signs = isinstance(dictionary.kernel, str) and dictionary.kernel == "sign"
-        return oracle.KernelAtoms(axes, kernels, rates, signs, **where)
+        pool = pool_of(dictionary, shape, [True] * len(shape), channel_axis)
+        return oracle.KernelAtoms(axes, kernels, rates, signs, **where, pool=pool)
     sizes = list(zip(shape, spread("min_size", 1), spread("max_size", 1), strict=True))
     axes = [
         oracle.PatchAxis(length, low, max(math.isqrt(length), low) if high is None else high)
@@ -740,6 +741,9 @@ EACH_DICTIONARY = {
     "ppv": Haar(1, (2, 1), pool="ppv"),
     "ppv of a column": Patch(1, (3, 2), contiguous=(True, False), pool="ppv", window=1.0),
     "variance": Variance(1, 3, channels=[Raw(), Difference()]),
+    "pooled kernels": Kernel([np.array([1, -2]), np.array([[1], [3]])], pool=["ppv", "max"]),
+    "pooled signs": Kernel("sign", 1, 2, dilation="log", pool="mean", window=2),
+    "pooled channels": Haar(1, 1, channels=[Raw(), Difference(), Magnitude()], pool=["ppv", "min"]),
     "nonlinear": Mixture(
         [Patch(1, 2), Haar(1, 1, pool=["ppv", "max"]), Variance(1, 2)], weights=[1, 2, 1]
     ),

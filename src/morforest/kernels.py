@@ -10,7 +10,8 @@ import numpy as np
 
 from morforest._checks import is_integer
 from morforest._dictionary import Bounds, cumulative_fractions
-from morforest.boxes import Boxes, log_uniform
+from morforest._pool import Pooled, log_uniform
+from morforest.boxes import Boxes
 
 SIZED = ("gaussian", "gabor", "sign")  # kernels that are made in each size
 UNIT = 64  # the largest weight of a Gaussian or Gabor kernel
@@ -20,7 +21,7 @@ ORIENTATIONS = 8
 ROCKET_LENGTH = 9
 
 
-class Kernel(Boxes):
+class Kernel(Pooled, Boxes):
     """Weighted patches, which may be dilated: convolution kernels at random places.
 
     An atom is one kernel at one place, within the data. Its weights are whole numbers.
@@ -47,6 +48,10 @@ class Kernel(Boxes):
         as far as the kernel fits, so that each doubling is as likely as any other.
     channels : channel, list of channels or None, default=None
         What atoms look at, as in :class:`Patch`.
+    pool : {"max", "min", "mean", "ppv"}, list of these or None, default=None
+        What is taken over the positions of a window, as in :class:`Patch`.
+    window : int, float or None, default=None
+        How many positions that are, as in :class:`Patch`.
 
     References
     ----------
@@ -68,12 +73,16 @@ class Kernel(Boxes):
         max_size: Any = None,
         dilation: Any = 1,
         channels: Any = None,
+        pool: Any = None,
+        window: Any = None,
     ):
         self.kernel = kernel
         self.min_size = min_size
         self.max_size = max_size
         self.dilation = dilation
         self.channels = channels
+        self.pool = pool
+        self.window = window
 
     def _axis_values(
         self, name: str, shape: tuple[int, ...], channel_axis: int | None, for_channels: Any
@@ -154,14 +163,21 @@ class Kernel(Boxes):
 
     def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
         self._dilations(self._kernels(shape, channel_axis), shape)
+        self._check_pool(shape, channel_axis)
+
+    def _smallest_extents(self, shape: tuple[int, ...], channel_axis: int | None) -> list[int]:
+        rate = 1 if self.dilation == "log" else int(self.dilation)
+        sizes = [kernel.shape for kernel in self._kernels(shape, channel_axis)]
+        return [(min(size[axis] for size in sizes) - 1) * rate + 1 for axis in range(len(shape))]
 
     def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
         kernels = self._kernels(shape, channel_axis)
-        return Bounds(
+        bounds = Bounds(
             mass=float(max(abs(kernel).sum() for kernel in kernels)),
             nonnegative=not self._signs() and all((kernel >= 0).all() for kernel in kernels),
             integral=True,
         )
+        return self._pooled_bounds(bounds, shape, channel_axis)
 
     def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
         kernels = self._kernels(shape, channel_axis)
