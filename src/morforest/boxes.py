@@ -275,7 +275,7 @@ class Haar(Boxes):
                 if on
             ]
             mass = max(mass, weight * area * max(cut))
-        return Bounds(mass=float(mass), nonnegative=False, integral=True)
+        return Bounds(mass=float(mass), nonnegative=False, integral=True, side=mass / 2)
 
     def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
         smallest, largest = self._sizes(shape, channel_axis)
@@ -343,7 +343,8 @@ class Pair(Boxes):
 
     def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
         _, largest = self._sizes(shape, channel_axis)
-        return Bounds(mass=2.0 * math.prod(largest), nonnegative=False, integral=True)
+        area = float(math.prod(largest))
+        return Bounds(mass=2.0 * area, nonnegative=False, integral=True, side=area)
 
     def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
         smallest, largest = self._sizes(shape, channel_axis)

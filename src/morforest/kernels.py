@@ -157,10 +157,15 @@ class Kernel(Boxes):
 
     def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
         kernels = self._kernels(shape, channel_axis)
+        mass = float(max(abs(kernel).sum() for kernel in kernels))
+        if self._signs():
+            return Bounds(mass=mass, nonnegative=False, integral=True)
+        sides = [kernel[sign * kernel > 0].sum() * sign for kernel in kernels for sign in (1, -1)]
         return Bounds(
-            mass=float(max(abs(kernel).sum() for kernel in kernels)),
-            nonnegative=not self._signs() and all((kernel >= 0).all() for kernel in kernels),
+            mass=mass,
+            nonnegative=all((kernel >= 0).all() for kernel in kernels),
             integral=True,
+            side=float(max(sides)),
         )
 
     def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
