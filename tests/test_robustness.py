@@ -443,6 +443,13 @@ def test_tree_offsets_out_of_order_are_refused(forest, change):
         ("class_count", -1),
         ("class_count", 2**40),
         ("views", np.array([2**31], dtype=np.uint32)),
+        ("sources", np.array([])),
+        ("sources", np.array([0.0, 0, 0, 1])),
+        ("sources", np.array([0.0, 0, 0, 1, 0] * 9)),
+        ("sources", np.array([5.0, 0, 0, 1, 0])),
+        ("sources", np.array([1.0, 7, 0, 1, 0])),
+        ("sources", np.array([3.0, 1, 1, 1, 0])),
+        ("sources", np.array([4.0, 0, 1, np.nan, 0])),
     ],
 )
 def test_impossible_shapes_are_refused(name, value):
