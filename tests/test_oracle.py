@@ -889,6 +889,45 @@ def test_target_sums_stay_below_the_limit(y, total_weight, centred):
     assert largest == 0 or largest * total_weight > 2**58 or found.bits == 1000
 
 
+BOUNDED = {
+    "patch": Patch(1, 4),
+    "haar": Haar(1, 3, lobes=["two", "three", "square"]),
+    "pair": Pair(1, 4),
+    "kernel": Kernel([np.array([[1, -3], [2, 1]])]),
+    "sign": Kernel("sign", 2, 3),
+    "mixture": Mixture([Patch(1, 2), Pair(1, 3), Axis()], [1, 1, 1]),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+@pytest.mark.parametrize("low", [0, -7])
+@pytest.mark.parametrize(
+    "channels", [None, Raw(), Difference(), Square(), Magnitude(), Gradient(8)], ids=repr
+)
+def test_no_value_exceeds_its_bound(name, channels, low):
+    dictionary, shape = BOUNDED[name], (8, 8)
+    for part in getattr(dictionary, "dictionaries", [dictionary]):
+        if not isinstance(part, Axis):
+            part.set_params(channels=channels)
+    # Extreme values, as noise, and in blocks of two by two, where every gradient is the largest.
+    rng = np.random.default_rng(0)
+    blocks = np.indices(shape).sum(axis=0) // 2 % 2
+    q = np.concatenate([rng.random((300, *shape)) < 0.5, [blocks, 1 - blocks, blocks * 0 + 1]])
+    q = np.where(q, 7, low)
+    _, sources = as_oracle(dictionary, shape)
+    cells = [oracle.derive_channel(q, *source).reshape(len(q), -1) for source in sources]
+    atoms = dictionary.sample(shape, 2000, random_state=0)
+    largest = abs(atoms @ np.concatenate(cells, axis=1).T).max()
+    bounds = resolve(dictionary, shape).bounds()
+    assert largest <= bounds.value_within(low, 7) <= bounds.value(7)
+    if low == 0 and not isinstance(channels, Difference):  # whose sums telescope
+        assert bounds.value_within(low, 7) < 3 * largest  # or the cells are wider than need be
+    limit = bounds.limit()
+    assert bounds.fits(limit * (1 - 1e-9) - 1, 61)
+    assert not bounds.fits(limit * (1 + 1e-9) + 1, 61)
+    assert bounds.value(limit) <= 2.0**61 * (1 + 1e-9)
+
+
 # --- the oracle itself -----------------------------------------------------------------------
 
 
