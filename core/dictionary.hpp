@@ -181,8 +181,10 @@ class Dictionary {
     add_axes(component, {ones, ones}, all_axes(Boundary::inside), all_axes(true));
     if (component.kernels.empty()) throw std::invalid_argument("kernels are missing");
     for (const Kernel& kernel : component.kernels) {
-      if (kernel.extent.size() != shape_.size() || kernel.taps.empty()) throw std::invalid_argument("a kernel needs an extent along each axis, and weights");
-      if (!kernel.cumulative.empty() && kernel.cumulative.back() != ~std::uint64_t{0}) throw std::invalid_argument("probabilities of dilations");
+      if (kernel.extent.size() != shape_.size() || kernel.taps.empty())
+        throw std::invalid_argument("a kernel needs an extent along each axis, and weights");
+      if (!kernel.cumulative.empty() && kernel.cumulative.back() != ~std::uint64_t{0})
+        throw std::invalid_argument("cumulative probabilities of dilations must end at one");
       const auto most = kernel.cumulative.empty() ? kernel.dilation : static_cast<std::int64_t>(kernel.cumulative.size());
       std::int64_t reach = 0;  // the last cell
       for (std::size_t axis = 0; axis < shape_.size(); ++axis) {
@@ -316,8 +318,9 @@ class Sampler {
 
   // Draws `count` times. Each draw appends one atom, or nothing if the drawn component is exhausted at this node.
   void draw(Stream& stream, std::size_t count, AtomList& out) {
-    if (permutations_.size() == 1 && dictionary_.components()[0].kind == Component::Kind::patch && dictionary_.components()[0].box_corners > 0)
-      return draw_boxes(dictionary_.components()[0], stream, count, out);
+    const Component& first = dictionary_.components()[0];
+    if (permutations_.size() == 1 && first.kind == Component::Kind::patch && first.box_corners > 0)
+      return draw_boxes(first, stream, count, out);
     for (std::size_t i = 0; i < count; ++i) draw_one(stream, out);
   }
 
@@ -514,14 +517,17 @@ class Sampler {
   void draw_kernel(const Component& component, Stream& stream, AtomList& out) {
     std::uint32_t first = first_cell(component, stream);
     const Kernel& kernel = component.kernels[stream.below(component.kernels.size())];
-    const std::int64_t dilation = kernel.cumulative.empty() ? kernel.dilation : 1 + static_cast<std::int64_t>(first_at_least(kernel.cumulative, stream.next()));
+    std::int64_t dilation = kernel.dilation;
+    if (!kernel.cumulative.empty()) dilation = 1 + static_cast<std::int64_t>(first_at_least(kernel.cumulative, stream.next()));
     for (std::size_t axis = 0; axis < component.axes.size(); ++axis) {
       const PatchAxis& a = component.axes[axis];
       const std::int64_t size = (kernel.extent[axis] - 1) * dilation + 1;
       first += static_cast<std::uint32_t>(static_cast<std::int64_t>(stream.below(a.length - size + 1)) * a.stride);
     }
-    for (const Corner& tap : kernel.taps)
-      out.add_term(first + static_cast<std::uint32_t>(tap.cell * dilation), component.random_signs && stream.coin() ? -tap.weight : tap.weight);
+    for (const Corner& tap : kernel.taps) {
+      const std::int32_t sign = component.random_signs && stream.coin() ? -1 : 1;
+      out.add_term(first + static_cast<std::uint32_t>(tap.cell * dilation), sign * tap.weight);
+    }
   }
 
   static std::int64_t draw_size(const PatchAxis& axis, Stream& stream) {
@@ -663,7 +669,8 @@ class Sampler {
   void add_range(const PatchAxis& axis, std::int64_t start, std::int64_t end, std::int32_t weight) {
     const auto add = [&](std::int64_t index, std::int32_t w) {
       const auto cell = static_cast<std::uint32_t>(index * axis.stride);
-      if (!along_axis_.empty() && along_axis_.back().cell == cell && (along_axis_.back().weight < 0) == (w < 0)) along_axis_.back().weight += w;
+      const bool again = !along_axis_.empty() && along_axis_.back().cell == cell && (along_axis_.back().weight < 0) == (w < 0);
+      if (again) along_axis_.back().weight += w;
       else along_axis_.push_back({cell, w});
     };
     if (axis.prefixed) {
