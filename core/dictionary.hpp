@@ -91,7 +91,7 @@ struct Component {
   std::vector<Kernel> kernels{};            // kernel
   bool random_signs = false;                // kernel: each tap's sign is drawn
   Pool pool{};
-  std::size_t box_corners = 0;              // patch: at most so many, if an interval along each axis; else 0
+  std::size_t box_corners = 0;              // patch, pair: at most so many a rectangle, if an interval along each axis; else 0
 
   bool pooled() const { return !pool.ops.empty(); }
   bool uniform() const { return kind == Kind::axis || (kind == Kind::finite && cumulative.empty()); }
@@ -167,13 +167,7 @@ class Dictionary {
   void add_patch(const Extent& extent, const std::vector<Boundary>& boundary, const std::vector<bool>& contiguous) {
     Component component{.kind = Component::Kind::patch};
     const std::uint32_t prefixed_axes = add_axes(component, extent, boundary, contiguous);
-    std::size_t corners = 1;
-    bool box = pool_.ops.empty();
-    for (const PatchAxis& axis : component.axes) {
-      if (axis.prefixed && corners <= max_box_corners) corners *= 2;
-      box &= axis.cumulative.empty() && (axis.max_size == 1 || (axis.prefixed && axis.boundary != Boundary::wrap));
-    }
-    if (box && corners <= max_box_corners) component.box_corners = corners;
+    component.box_corners = pool_.ops.empty() ? box_corners(component) : 0;
     add(std::move(component), prefixed_axes);
   }
 
@@ -203,6 +197,7 @@ class Dictionary {
       if (reach[axis] < 0 || reach[axis] >= shape_[axis]) throw std::invalid_argument("reach must be 0 to length - 1");
       component.axes[axis].reach = reach[axis];
     }
+    component.box_corners = box_corners(component);
     add(std::move(component), prefixed_axes);
   }
 
@@ -213,8 +208,10 @@ class Dictionary {
     add_axes(component, {ones, ones}, all_axes(Boundary::inside), all_axes(true));
     if (component.kernels.empty()) throw std::invalid_argument("kernels are missing");
     for (const Kernel& kernel : component.kernels) {
-      if (kernel.extent.size() != shape_.size() || kernel.taps.empty()) throw std::invalid_argument("a kernel needs an extent along each axis, and weights");
-      if (!kernel.cumulative.empty() && kernel.cumulative.back() != ~std::uint64_t{0}) throw std::invalid_argument("probabilities of dilations");
+      if (kernel.extent.size() != shape_.size() || kernel.taps.empty())
+        throw std::invalid_argument("a kernel needs an extent along each axis, and weights");
+      if (!kernel.cumulative.empty() && kernel.cumulative.back() != ~std::uint64_t{0})
+        throw std::invalid_argument("cumulative probabilities of dilations must end at one");
       const auto most = kernel.cumulative.empty() ? kernel.dilation : static_cast<std::int64_t>(kernel.cumulative.size());
       std::int64_t reach = 0;  // the last cell
       for (std::size_t axis = 0; axis < shape_.size(); ++axis) {
@@ -276,6 +273,16 @@ class Dictionary {
 
   void check_cells() const {
     if (cells() > (std::size_t{1} << 31)) throw std::invalid_argument("too many cells: fewer features, channels or kinds of patches");
+  }
+
+  static std::size_t box_corners(const Component& component) {
+    std::size_t corners = 1;
+    bool box = true;
+    for (const PatchAxis& axis : component.axes) {
+      if (axis.prefixed && corners <= max_box_corners) corners *= 2;
+      box &= axis.max_size == 1 || (axis.prefixed && axis.boundary != Boundary::wrap);
+    }
+    return box && corners <= max_box_corners ? corners : 0;
   }
 
   template <class T>
@@ -402,8 +409,9 @@ class Sampler {
 
   // Draws `count` times. Each draw appends one atom, or nothing if the drawn component is exhausted at this node.
   void draw(Stream& stream, std::size_t count, AtomList& out) {
-    if (permutations_.size() == 1 && dictionary_.components()[0].box_corners > 0)
-      return draw_boxes(dictionary_.components()[0], stream, count, out);
+    const Component& first = dictionary_.components()[0];
+    if (permutations_.size() == 1 && first.kind == Component::Kind::patch && first.box_corners > 0)
+      return draw_boxes(first, stream, count, out);
     for (std::size_t i = 0; i < count; ++i) draw_one(stream, out);
     if (has_forms_) out.form.resize(out.size());
   }
@@ -621,6 +629,7 @@ class Sampler {
   }
 
   void draw_pair(const Component& component, Stream& stream, AtomList& out) {
+    if (component.box_corners > 0) return draw_box_pair(component, stream, out);
     const std::uint32_t first = first_cell(component, stream);
     const bool again = component.first_cells.size() > 1 && stream.coin();
     const std::uint32_t second = again ? first_cell(component, stream) : first;
@@ -665,15 +674,18 @@ class Sampler {
   void draw_kernel(const Component& component, Stream& stream, AtomList& out) {
     std::uint32_t first = first_cell(component, stream);
     const Kernel& kernel = component.kernels[stream.below(component.kernels.size())];
+    std::int64_t dilation = kernel.dilation;
+    if (!kernel.cumulative.empty()) dilation = 1 + static_cast<std::int64_t>(first_at_least(kernel.cumulative, stream.next()));
     begin_form(component, stream);
-    const std::int64_t dilation = kernel.cumulative.empty() ? kernel.dilation : 1 + static_cast<std::int64_t>(first_at_least(kernel.cumulative, stream.next()));
     for (std::size_t axis = 0; axis < component.axes.size(); ++axis) {
       const PatchAxis& a = component.axes[axis];
       const std::int64_t size = (kernel.extent[axis] - 1) * dilation + 1;
       first += static_cast<std::uint32_t>(draw_start(component, a, size, stream) * a.stride);
     }
-    for (const Corner& tap : kernel.taps)
-      out.add_term(first + static_cast<std::uint32_t>(tap.cell * dilation), component.random_signs && stream.coin() ? -tap.weight : tap.weight);
+    for (const Corner& tap : kernel.taps) {
+      const std::int32_t sign = component.random_signs && stream.coin() ? -1 : 1;
+      out.add_term(first + static_cast<std::uint32_t>(tap.cell * dilation), sign * tap.weight);
+    }
   }
 
   static std::int64_t draw_size(const PatchAxis& axis, Stream& stream) {
@@ -697,10 +709,9 @@ class Sampler {
 
   // A box has two corners along each prefixed axis unless it starts at 0, the first of them negative.
   static std::size_t draw_box(const Component& component, Stream& stream, std::uint32_t* cell, double* weight) {
-    std::uint32_t first = first_cell(component, stream), step[max_box_axes];
-    std::size_t axes = 0;
+    Corners corners{first_cell(component, stream)};
     for (const PatchAxis& axis : component.axes) {
-      const std::int64_t size = axis.min_size + static_cast<std::int64_t>(stream.below(axis.max_size - axis.min_size + 1));
+      const std::int64_t size = draw_size(axis, stream);
       std::int64_t start, end;
       if (axis.boundary == Boundary::zero) {
         start = static_cast<std::int64_t>(stream.below(axis.length + size - 1)) - (size - 1);
@@ -709,6 +720,42 @@ class Sampler {
         start = static_cast<std::int64_t>(stream.below(axis.length - size + 1));
         end = start + size;
       }
+      corners.cut(axis, start, end);
+    }
+    return corners.write(1.0, cell, weight);
+  }
+
+  // The same as draw_pair for such boxes.
+  static void draw_box_pair(const Component& component, Stream& stream, AtomList& out) {
+    Corners here{first_cell(component, stream)}, there = here;
+    if (component.first_cells.size() > 1 && stream.coin()) there.first = first_cell(component, stream);
+    bool apart = there.first != here.first;
+    for (const PatchAxis& axis : component.axes) {
+      const std::int64_t size = draw_size(axis, stream), places = axis.length - size + 1;
+      const auto start = static_cast<std::int64_t>(stream.below(places));
+      const std::int64_t step = static_cast<std::int64_t>(stream.below(2 * axis.reach + 1)) - axis.reach;
+      const std::int64_t moved = std::clamp<std::int64_t>(start + step, 0, places - 1);
+      here.cut(axis, start, start + size);
+      there.cut(axis, moved, moved + size);
+      apart |= moved != start;
+    }
+    std::size_t terms = out.cell.size();
+    out.cell.resize(terms + 2 * component.box_corners);
+    out.weight.resize(terms + 2 * component.box_corners);
+    terms += here.write(1.0, &out.cell[terms], &out.weight[terms]);
+    if (apart) terms += there.write(-1.0, &out.cell[terms], &out.weight[terms]);
+    out.cell.resize(terms);
+    out.weight.resize(terms);
+  }
+
+  // The corners of a box: a first cell, and a step along each prefixed axis unless the box starts at 0 there.
+  struct Corners {
+    std::uint32_t first, step[max_box_axes];
+    std::size_t axes = 0;
+
+    explicit Corners(std::uint32_t view) : first(view) {}
+
+    void cut(const PatchAxis& axis, std::int64_t start, std::int64_t end) {
       if (axis.prefixed && start > 0) {
         first += static_cast<std::uint32_t>((start - 1) * axis.stride);
         step[axes++] = static_cast<std::uint32_t>((end - start) * axis.stride);
@@ -716,33 +763,38 @@ class Sampler {
         first += static_cast<std::uint32_t>((end - 1) * axis.stride);
       }
     }
-    static constexpr double of_two[] = {-1.0, 1.0}, of_four[] = {1.0, -1.0, -1.0, 1.0};
-    cell[0] = first;
-    switch (axes) {
-      case 0: weight[0] = 1.0; return 1;
-      case 1:
-        cell[1] = first + step[0];
-        std::copy_n(of_two, 2, weight);
-        return 2;
-      case 2:
-        cell[1] = first + step[1];
-        cell[2] = first + step[0];
-        cell[3] = first + step[0] + step[1];
-        std::copy_n(of_four, 4, weight);
-        return 4;
-      default: break;
-    }
-    std::size_t count = 1;
-    weight[0] = 1.0;
-    for (std::size_t axis = 0; axis < axes; ++axis, count *= 2)
-      for (std::size_t i = count; i-- > 0;) {  // from the back, in place
-        cell[2 * i + 1] = cell[i] + step[axis];
-        weight[2 * i + 1] = weight[i];
-        cell[2 * i] = cell[i];
-        weight[2 * i] = -weight[i];
+
+    // In ascending order; returns their number.
+    std::size_t write(double sign, std::uint32_t* cell, double* weight) const {
+      cell[0] = first;
+      switch (axes) {
+        case 0: weight[0] = sign; return 1;
+        case 1:
+          cell[1] = first + step[0];
+          weight[0] = -sign;
+          weight[1] = sign;
+          return 2;
+        case 2:
+          cell[1] = first + step[1];
+          cell[2] = first + step[0];
+          cell[3] = first + step[0] + step[1];
+          weight[0] = weight[3] = sign;
+          weight[1] = weight[2] = -sign;
+          return 4;
+        default: break;
       }
-    return count;
-  }
+      std::size_t count = 1;
+      weight[0] = sign;
+      for (std::size_t axis = 0; axis < axes; ++axis, count *= 2)
+        for (std::size_t i = count; i-- > 0;) {  // from the back, in place
+          cell[2 * i + 1] = cell[i] + step[axis];
+          weight[2 * i + 1] = weight[i];
+          cell[2 * i] = cell[i];
+          weight[2 * i] = -weight[i];
+        }
+      return count;
+    }
+  };
 
   void draw_interval(const PatchAxis& axis, Stream& stream) {
     const std::int64_t size = draw_size(axis, stream);
@@ -775,7 +827,8 @@ class Sampler {
   void add_range(const PatchAxis& axis, std::int64_t start, std::int64_t end, std::int32_t weight) {
     const auto add = [&](std::int64_t index, std::int32_t w) {
       const auto cell = static_cast<std::uint32_t>(index * axis.stride);
-      if (!along_axis_.empty() && along_axis_.back().cell == cell && (along_axis_.back().weight < 0) == (w < 0)) along_axis_.back().weight += w;
+      const bool again = !along_axis_.empty() && along_axis_.back().cell == cell && (along_axis_.back().weight < 0) == (w < 0);
+      if (again) along_axis_.back().weight += w;
       else along_axis_.push_back({cell, w});
     };
     if (axis.prefixed) {

@@ -18,7 +18,8 @@ namespace morf {
 // atom's boxes cut the sample into a few blocks in which its weights are constant, so that |atom| is found block by block.
 class Importance {
  public:
-  explicit Importance(const RowLayout& layout) : layout_(layout), rank_(layout.shape.size()), marked_(static_cast<std::size_t>(layout.features), 0) {
+  explicit Importance(const RowLayout& layout)
+      : layout_(layout), rank_(layout.shape.size()), marked_(static_cast<std::size_t>(layout.features), 0) {
     std::int64_t stride = 1;
     stride_.resize(rank_);
     for (std::size_t axis = rank_; axis-- > 0; stride *= layout.shape[axis]) stride_[axis] = stride;
@@ -45,9 +46,9 @@ class Importance {
     find_blocks(cell, weight, terms);
     double mass = 0.0;
     for (std::size_t b = 0; b < sizes_.size(); ++b) {
-      double volume = 1.0;
-      for (std::size_t axis = 0; axis < rank_; ++axis) volume *= static_cast<double>(bounds_[b * rank_ + axis].end - bounds_[b * rank_ + axis].begin);
-      mass += volume * sizes_[b];
+      double size = sizes_[b];  // times the number of its features
+      for (std::size_t i = b * rank_; i < (b + 1) * rank_; ++i) size *= static_cast<double>(bounds_[i].end - bounds_[i].begin);
+      mass += size;
     }
     for (std::size_t b = 0; b < sizes_.size(); ++b)
       add_block(&bounds_[b * rank_], 0, 0, amount / mass * sizes_[b], shared, used);

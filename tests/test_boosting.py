@@ -10,17 +10,10 @@ import oracle_boosting
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from problems import AXIS_LENGTHS, SELDOM, as_oracle, assert_same_atom, dictionaries, samples
 from sklearn.datasets import load_digits, make_classification, make_regression
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from test_oracle import (
-    AXIS_LENGTHS,
-    SELDOM,
-    as_oracle,
-    assert_same_atom,
-    dictionaries,
-    examples,
-    samples,
-)
+from test_oracle import examples
 
 from morforest import Axis, MorfBoostingClassifier, MorfBoostingRegressor, Patch, _losses
 from morforest._dictionary import resolve

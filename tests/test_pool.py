@@ -8,16 +8,10 @@ import pytest
 from common import assert_same_forest, differ
 from hypothesis import given
 from hypothesis import strategies as st
+from problems import CLASSIFICATION, REGRESSION, assert_same_trees, patches, problems
 from scipy import stats
 from test_determinism import whole_numbers
-from test_oracle import (
-    CLASSIFICATION,
-    REGRESSION,
-    assert_same_trees,
-    examples,
-    patches,
-    problems,
-)
+from test_oracle import examples
 
 from morforest import (
     Atoms,

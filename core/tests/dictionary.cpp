@@ -330,8 +330,8 @@ TEST(views_are_shared) {
   dictionary.add_patch({{1, 1}, {2, 3}}, {Boundary::zero, Boundary::zero}, {false, false});
   CHECK_EQUAL(dictionary.views(), (std::vector<std::uint32_t>{0, 3, 2}));
   CHECK_EQUAL(dictionary.cells(), 3u * 24u + 1u);
-  CHECK_EQUAL(dictionary.components()[4].view_begin, 48u);
-  CHECK_EQUAL(dictionary.components()[5].view_begin, 0u);
+  CHECK_EQUAL(dictionary.components()[4].first_cells[0], 48u);
+  CHECK_EQUAL(dictionary.components()[5].first_cells[0], 0u);
 }
 
 TEST(impossible_dictionaries_are_refused) {

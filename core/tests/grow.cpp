@@ -192,7 +192,8 @@ static double impurity(const Data& data, CriterionKind kind, const std::vector<s
       return total;
     case CriterionKind::poisson:  // up to a sum that a split does not change
       return -sum * unit * std::log(sum / w);
-    case CriterionKind::absolute_error: break;
+    case CriterionKind::absolute_error:
+    case CriterionKind::gradient: break;
   }
   double least = std::numeric_limits<double>::infinity();
   for (const std::uint32_t centre : rows) {

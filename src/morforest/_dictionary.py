@@ -29,11 +29,24 @@ class Bounds:
     derived: tuple[tuple[Source, float], ...] = ()  # derived channels, with the mass of their atoms
     forms: bool = False  # some atoms are not linear
     positions: float = 0.0  # the largest number of positions that are counted
+    side: float = math.inf  # the largest sum of weights of one sign, in any channel
 
     def value(self, largest: float) -> float:
         """Return how large an atom's value may be where raw values are at most so large."""
         values = [source.largest(largest) * mass for source, mass in self.derived]
         return max(self.mass * largest, *values, self.positions)
+
+    def value_within(self, low: float, high: float) -> float:
+        """Return the same for raw values from `low` to `high`: less, if none are negative."""
+        largest = self.value(max(abs(low), abs(high)))
+        if low < 0:
+            return largest
+        # What is not negative adds up on one side of an atom at a time.
+        values = [self.side * high]
+        for source, mass in self.derived:
+            value, signed = source.largest_of_nonnegative(high)
+            values.append(value * (mass if signed else self.side))
+        return min(largest, max(values))
 
     def limit(self) -> float:
         """Return the largest size of raw values for which those of atoms stay below 2^61."""
@@ -57,7 +70,7 @@ class Plan:
 
     def bounds(self) -> Bounds:
         """Bounds over all components."""
-        mass, nonnegative, integral = 1.0, True, True
+        mass, nonnegative, integral, side = 1.0, True, True, 0.0
         forms, positions = False, 0.0
         derived: dict[Source, float] = {}
         for part in self._components():
@@ -66,6 +79,7 @@ class Plan:
             integral &= bounds.integral
             forms |= bounds.forms
             positions = max(positions, bounds.positions)
+            side = max(side, math.inf if bounds.forms else min(bounds.side, bounds.mass))
             for source in self._sources_of(part):
                 if source == RAW:
                     mass = max(mass, bounds.mass)
@@ -73,7 +87,8 @@ class Plan:
                     found = part._source_mass(source, bounds)
                     derived[source] = max(derived.get(source, 0.0), found)
                     nonnegative &= source.kind != "difference"
-        return Bounds(mass, nonnegative, integral, tuple(derived.items()), forms, positions)
+        channels = tuple(derived.items())
+        return Bounds(mass, nonnegative, integral, channels, forms, positions, side)
 
     def sources(self) -> tuple[Source, ...]:
         """Return the channels that atoms look at, each once."""

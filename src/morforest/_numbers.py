@@ -117,7 +117,8 @@ def _cells(chosen: CellFormat, low: float, high: float, extra_bits: int) -> Cell
     if extra_bits:
         return Cells("int64", chosen.shift + extra_bits, limit, extra_bits)
     # Half a unit more for rounding; a value too large for a float is too large for int32 as well.
-    bound = chosen.bounds.value(max(abs(low), abs(high)) * math.ldexp(1.0, chosen.shift) + 0.5)
+    scale = math.ldexp(1.0, chosen.shift)
+    bound = chosen.bounds.value_within(low * scale - 0.5 * (low < 0), high * scale + 0.5)
     nonnegative = chosen.bounds.nonnegative and low >= 0
     if chosen.bound >= 2.0**30:  # thresholds need the wide type whatever the batch holds
         cell_type = "int64"

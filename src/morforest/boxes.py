@@ -322,7 +322,7 @@ class Haar(Pooled, Boxes):
                 if on
             ]
             mass = max(mass, weight * area * max(cut))
-        bounds = Bounds(mass=float(mass), nonnegative=False, integral=True)
+        bounds = Bounds(mass=float(mass), nonnegative=False, integral=True, side=mass / 2)
         return self._pooled_bounds(bounds, shape, channel_axis)
 
     def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
@@ -391,7 +391,8 @@ class Pair(Boxes):
 
     def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
         _, largest = self._sizes(shape, channel_axis)
-        return Bounds(mass=2.0 * math.prod(largest), nonnegative=False, integral=True)
+        area = float(math.prod(largest))
+        return Bounds(mass=2.0 * area, nonnegative=False, integral=True, side=area)
 
     def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
         smallest, largest = self._sizes(shape, channel_axis)

@@ -50,6 +50,16 @@ class Source:
             return 4 * raw * raw
         return math.sqrt(8) * raw + 1
 
+    def largest_of_nonnegative(self, raw: float) -> tuple[float, bool]:
+        """Return the same where no raw value is negative, and whether these values may be."""
+        if self.kind == "difference":
+            return raw, True
+        if self.kind in ("raw", "square"):
+            return self.largest(raw), False
+        if self.kind == "squared_difference":
+            return raw * raw, False
+        return math.sqrt(2) * raw + 1, False
+
     def limit(self, room: float) -> float:
         """Return how large raw values may be for values below `room`."""
         if self.kind == "raw":

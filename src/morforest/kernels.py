@@ -172,10 +172,14 @@ class Kernel(Pooled, Boxes):
 
     def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
         kernels = self._kernels(shape, channel_axis)
+        mass = float(max(abs(kernel).sum() for kernel in kernels))
+        sides = [kernel[sign * kernel > 0].sum() * sign for kernel in kernels for sign in (1, -1)]
+        signs = self._signs()
         bounds = Bounds(
-            mass=float(max(abs(kernel).sum() for kernel in kernels)),
-            nonnegative=not self._signs() and all((kernel >= 0).all() for kernel in kernels),
+            mass=mass,
+            nonnegative=not signs and all((kernel >= 0).all() for kernel in kernels),
             integral=True,
+            side=mass if signs else float(max(sides)),
         )
         return self._pooled_bounds(bounds, shape, channel_axis)
 
