@@ -128,7 +128,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         table = TrainingTable(X, plan, cell_format, cells, self.n_jobs)
         order = np.argsort(table.core.hash).astype(np.uint32)
         built = table.dictionary
-        drawn = core.draw_atoms(table.part(slice(0, len(X))), built, order, key, int(self.n_atoms))
+        drawn = core.draw_atoms(table.core, built, order, key, int(self.n_atoms))
         self._atoms = drawn
         self._views = (built.views, built.view_sources, built.pooled_views)
         self._plan, self._key, self._format = plan, key, cell_format
