@@ -23,14 +23,18 @@ from morforest import (
     Difference,
     Gradient,
     Haar,
+    ImageCopies,
     Kernel,
     Magnitude,
     Mixture,
+    MorfBoostingClassifier,
+    MorfBoostingRegressor,
     MorfClassifier,
     MorfRegressor,
     Pair,
     Patch,
     Raw,
+    SeriesCopies,
     SparseOblique,
     Square,
     Variance,
@@ -382,6 +386,14 @@ NONLINEAR = Mixture(
 )
 
 
+def boosted(dictionary=None, **parameters):
+    return MorfBoostingClassifier(dictionary, max_iter=4, random_state=0, **parameters)
+
+
+def boosted_numbers(**parameters):
+    return MorfBoostingRegressor(max_iter=4, random_state=0, **parameters)
+
+
 def golden_cases():
     """Each frozen forest: estimator, samples, targets, sample weights."""
     X, y = digits(200)
@@ -441,6 +453,15 @@ def golden_cases():
         ("large integers", classifier(), (flat * 1000).astype(np.int64) * 2**40, labels, None),
         ("channels", classifier(Patch(2, 3), channel_axis=0), X, y, None),
         ("volumes", classifier(), X.reshape(-1, 4, 4, 4), y, None),
+        ("copies", classifier(Patch(max_size=3), augment=ImageCopies()), X, y, None),
+        ("copies of series", classifier(Axis(), augment=SeriesCopies()), X, y, None),
+        ("boosted digits", boosted(Patch(max_size=3)), X, y, None),
+        ("boosted in halves", boosted(Haar(), subsample=0.5, max_leaf_nodes=6), X, y, weights),
+        ("boosted copies", boosted(Patch(max_size=3), augment=ImageCopies()), X, y, None),
+        ("boosted table", boosted(), flat, labels > 0, weights / 3 + 0.5),
+        ("boosted numbers", boosted_numbers(), flat, target, None),
+        ("boosted quantile", boosted_numbers(loss="quantile", quantile=0.3), flat, target, None),
+        ("boosted counts", boosted_numbers(loss="poisson"), flat, np.abs(target), None),
         ("pooled max", classifier(Patch(1, 4, pool="max")), X, y, None),
         ("pooled min, wrap", classifier(Patch(1, 4, boundary="wrap", pool="min")), X, y, None),
         ("pooled mean", classifier(Haar(1, 2, pool="mean", window=3)), X, y, weights),
