@@ -258,6 +258,7 @@ class Forest {
       if (!condition) throw std::invalid_argument("damaged forest: forms");
     };
     const std::size_t nodes = a.next.size(), forms = a.form_op.size();
+    require(!real_ || layout_.plain());  // float64 cells are the raw values
     require(a.form_bias.size() == forms && a.form_window.size() == 4 * forms && (forms == 0 || (forms == nodes && !real_)));
     for (std::size_t node = 0; node < forms; ++node) {
       const std::uint32_t* w = &a.form_window[4 * node];

@@ -41,6 +41,7 @@ CORE_TYPES: dict[str, Any] = {
     "form_bias": np.int64,
     "form_window": np.uint32,
 }
+FORM_ARRAYS = ("pooled_views", "form_op", "form_bias", "form_window")
 
 
 def _none() -> np.ndarray:
@@ -87,6 +88,9 @@ class Forest:
             value = getattr(self, name)
             if isinstance(value, np.ndarray):
                 setattr(self, name, narrow(value))
+        for name in FORM_ARRAYS:
+            if not len(getattr(self, name)):  # of linear forests, whatever type they came in
+                setattr(self, name, _none())
 
     @cached_property
     def _core(self) -> Any:
