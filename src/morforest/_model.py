@@ -105,10 +105,15 @@ class Forest:
         if not 1 <= self.values <= MAX_CLASSES:
             raise ValueError(f"damaged forest: {self.values} values a leaf")
         real = self.cell_format.real
+        sources = widen("sources", self.sources, np.float64)
+        if len(sources) != len(raw_sources(len(arrays["views"]))):
+            raise ValueError("damaged forest: sources do not fit the views")
+        if real and not np.array_equal(sources, raw_sources(len(arrays["views"]))):
+            raise ValueError("damaged forest: float64 cells of derived channels")
         threshold = widen("threshold", self.threshold, np.float64 if real else np.int64)
         built = core.Forest(
             shape=list(self.shape),
-            sources=widen("sources", self.sources, np.float64),
+            sources=sources,
             threshold=np.empty(0, np.int64) if real else threshold,
             real_threshold=threshold if real else np.empty(0),
             class_count=self.class_count,

@@ -351,8 +351,8 @@ class Pair(Boxes):
     Examples
     --------
     >>> from morforest import Pair
-    >>> Pair(min_size=1, max_size=1, reach=2).sample(3, 1, random_state=0).toarray().sum()
-    0.0
+    >>> Pair(min_size=1, max_size=1, reach=2).sample(4, 1, random_state=3).toarray()
+    array([[ 0., -1.,  0.,  1.]])
     """
 
     def __init__(

@@ -61,9 +61,8 @@ class Kernel(Pooled, Boxes):
     Examples
     --------
     >>> from morforest import Kernel
-    >>> Kernel([-1, 2, -1], dilation=2).sample(6, 2, random_state=0).toarray()
-    array([[ 0., -1.,  0.,  2.,  0., -1.],
-           [-1.,  0.,  2.,  0., -1.,  0.]])
+    >>> Kernel([-1, 2, -1], dilation=2).sample(6, 1, random_state=0).toarray()
+    array([[-1.,  0.,  2.,  0., -1.,  0.]])
     """
 
     def __init__(
