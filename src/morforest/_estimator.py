@@ -32,7 +32,7 @@ from morforest._numbers import (
     whole_weights,
 )
 from morforest.augment import make_copier
-from morforest.dictionary import default_dictionary
+from morforest.named import choose_dictionary
 
 UNLIMITED = 2**64 - 1
 PROBABILITIES = 1 << 24  # predicted at a time where only the largest are wanted
@@ -95,7 +95,7 @@ class BaseMorf(BaseEstimator):
         n_samples = len(X)
         target = self._read_target(y, n_samples)
         weights = validation.check_weights(sample_weight, n_samples)
-        chosen = default_dictionary(shape) if self.dictionary is None else self.dictionary
+        chosen = choose_dictionary(self.dictionary, shape, self.channel_axis)
         plan = resolve(chosen, shape, self.channel_axis)
         plan = replace(plan, dictionary=clone(plan.dictionary))  # later changes must not reach it
         kept = None

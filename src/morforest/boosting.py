@@ -22,7 +22,8 @@ from morforest._kernel import core
 from morforest._model import Forest, assemble
 from morforest._numbers import choose_format, whole_weights
 from morforest.augment import make_copier
-from morforest.dictionary import Axis, Mixture, default_dictionary
+from morforest.dictionary import Axis, Mixture
+from morforest.named import choose_dictionary
 
 __all__ = ["MorfBoostingClassifier", "MorfBoostingRegressor"]
 
@@ -143,7 +144,7 @@ class BaseBoosting(BaseMorf):
         X, shape = validation.check_samples(self, X, fitting=True)
         target = self._read_target(y, len(X))
         weights = validation.check_weights(sample_weight, len(X))
-        chosen = default_dictionary(shape) if self.dictionary is None else self.dictionary
+        chosen = choose_dictionary(self.dictionary, shape, self.channel_axis)
         if self.dictionary is None and len(shape) == 1:
             chosen = Mixture([Axis(), chosen])
         plan = resolve(chosen, shape, self.channel_axis)

@@ -290,11 +290,6 @@ class Mixture(Dictionary):
         return [(leaf, probability) for leaf, probability in flat if probability > 0]
 
 
-def default_dictionary(shape: tuple[int, ...]) -> Dictionary:
-    """Choose a dictionary by the shape of a sample."""
-    return SparseOblique() if len(shape) == 1 else Patch()
-
-
 def _unimodal(size: int, mode: int, ratio: Any) -> np.ndarray:
     """Probabilities of 1..size, up to a factor, from ratio(k) = P(k) / P(k - 1).
 

@@ -21,7 +21,7 @@ from morforest._grow import TrainingTable
 from morforest._kernel import core
 from morforest._numbers import cells_for, choose_format
 from morforest.channels import SQUARES
-from morforest.dictionary import default_dictionary
+from morforest.named import choose_dictionary
 
 __all__ = ["AtomFeatures"]
 
@@ -120,7 +120,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
             raise ValueError(f"n_atoms must be at most {MAX_ATOMS}, got {self.n_atoms!r}.")
         check.check_jobs(self.n_jobs)
         X, shape = validation.check_samples(self, X, fitting=True)
-        chosen = default_dictionary(shape) if self.dictionary is None else self.dictionary
+        chosen = choose_dictionary(self.dictionary, shape, self.channel_axis)
         plan = resolve(chosen, shape, self.channel_axis)
         plan = replace(plan, dictionary=clone(plan.dictionary))  # later changes must not reach it
         key = seed_from(self.random_state)
