@@ -726,17 +726,17 @@ NB_MODULE(MORFOREST_MODULE, m) {
       .def_prop_ro("takes_bytes", &Forest::takes_bytes, "Whether samples of bytes may be passed as cells of type bytes.")
       .def(
           "predict",
-          [](const Forest& self, const Samples& x, const std::string& cell_type, int shift, double limit, int extra_bits, double factor,
+          [](const Forest& self, const Samples& x, const std::string& cell_type, int shift, double limit, int extra_bits, bool mean,
              nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
             require_features(x, self.features());
             if (out.shape(0) != x.shape(0) || out.shape(1) != self.outputs()) throw std::invalid_argument("wrong output shape");
             const CellType type = parse_cell_type(cell_type);
             nb::gil_scoped_release release;
             with_samples(x, [&](const auto* data) {
-              self.predict(data, x.shape(0), type, Quantiser(shift, limit), extra_bits, factor, out.data());
+              self.predict(data, x.shape(0), type, Quantiser(shift, limit), extra_bits, out.data(), mean);
             });
           },
-          "x"_a, "cell_type"_a, "shift"_a, "limit"_a, "extra_bits"_a, "factor"_a, nb::arg("out").noconvert())
+          "x"_a, "cell_type"_a, "shift"_a, "limit"_a, "extra_bits"_a, "mean"_a, nb::arg("out").noconvert())
       .def(
           "apply",
           [](const Forest& self, const Samples& x, const std::string& cell_type, int shift, double limit, int extra_bits,

@@ -133,15 +133,16 @@ class Forest {
     return !byte_nodes_.empty();
   }
 
-  // Adds the trees' posteriors (regression: values) for `rows` samples to out[rows][outputs()], in tree order, and multiplies
-  // by `factor`. `extra_bits`: the samples are quantised that much finer than the thresholds.
+  // Adds the trees' posteriors (regression: values) for `rows` samples to out[rows][outputs()], in tree order, and for their
+  // mean divides by their number. `extra_bits`: the samples are quantised that much finer than the thresholds.
   template <class In>
   void predict(const In* x, std::size_t rows, CellType type, const Quantiser& quantiser, int extra_bits,
-               double factor, double* out) const {
+               double* out, bool mean = true) const {
+    const double trees_inverse = 1.0 / static_cast<double>(trees());
     each_block(x, rows, type, quantiser, extra_bits, [&](std::size_t first, std::size_t size, std::size_t tree, const std::int32_t* leaf) {
       for (std::size_t i = 0; i < size; ++i) add_leaf(leaf[i], out + (first + i) * outputs());
-      if (tree + 1 == trees())
-        for (std::size_t v = first * outputs(); v < (first + size) * outputs(); ++v) out[v] *= factor;
+      if (mean && tree + 1 == trees())
+        for (std::size_t v = first * outputs(); v < (first + size) * outputs(); ++v) out[v] *= trees_inverse;
     });
   }
 

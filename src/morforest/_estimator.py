@@ -32,7 +32,7 @@ from morforest._numbers import (
     whole_weights,
 )
 from morforest.augment import make_copier
-from morforest.named import choose_dictionary
+from morforest.named import choose_dictionary, try_dictionaries
 
 UNLIMITED = 2**64 - 1
 PROBABILITIES = 1 << 24  # predicted at a time where only the largest are wanted
@@ -95,7 +95,7 @@ class BaseMorf(BaseEstimator):
         n_samples = len(X)
         target = self._read_target(y, n_samples)
         weights = validation.check_weights(sample_weight, n_samples)
-        chosen = choose_dictionary(self.dictionary, shape, self.channel_axis)
+        chosen = self._choose_dictionary(X, target, weights, shape)
         plan = resolve(chosen, shape, self.channel_axis)
         plan = replace(plan, dictionary=clone(plan.dictionary))  # later changes must not reach it
         kept = None
@@ -140,6 +140,25 @@ class BaseMorf(BaseEstimator):
         if self.oob_score:
             self._score_out_of_bag(task, target, kept, n_samples)
         return self
+
+    def _choose_dictionary(
+        self,
+        X: np.ndarray,
+        target: np.ndarray,
+        weights: np.ndarray | None,
+        shape: tuple[int, ...],
+    ) -> Any:
+        """Return the dictionary that the parameter means; may try several."""
+        if not isinstance(self.dictionary, str) or self.dictionary != "auto":
+            self.__dict__.pop("dictionary_scores_", None)
+            return choose_dictionary(self.dictionary, shape, self.channel_axis)
+        if self.warm_start and self._forest is not None:
+            return self.dictionary_
+        self.dictionary_scores_ = try_dictionaries(
+            X, target, weights, shape, self.channel_axis, bool(len(self._classes())), self
+        )
+        best = max(self.dictionary_scores_, key=lambda name: self.dictionary_scores_[name])
+        return choose_dictionary(best, shape, self.channel_axis)
 
     def _prepare(
         self,

@@ -155,15 +155,15 @@ class Forest:
 
     def predict(self, X: np.ndarray, n_jobs: int | None = 1) -> np.ndarray:
         """Return mean posteriors (n, classes), or mean values (n, 1)."""
-        return self._predict(X, n_jobs, 1.0 / self.n_trees)
+        return self._predict(X, n_jobs, mean=True)
 
     def predict_sum(self, X: np.ndarray, n_jobs: int | None = 1) -> np.ndarray:
         """Return sums of the trees' values (n, values)."""
-        return self._predict(X, n_jobs, 1.0)
+        return self._predict(X, n_jobs, mean=False)
 
-    def _predict(self, X: np.ndarray, n_jobs: int | None, factor: float) -> np.ndarray:
+    def _predict(self, X: np.ndarray, n_jobs: int | None, mean: bool) -> np.ndarray:
         out = np.zeros((len(X), self.outputs))
-        self._run(self._core.predict, X, out, n_jobs, factor)
+        self._run(self._core.predict, X, out, n_jobs, mean)
         return out
 
     def apply(self, X: np.ndarray, n_jobs: int | None = 1) -> np.ndarray:
@@ -173,7 +173,7 @@ class Forest:
         return out
 
     def _run(
-        self, method: Any, X: np.ndarray, out: np.ndarray, n_jobs: int | None, *more: float
+        self, method: Any, X: np.ndarray, out: np.ndarray, n_jobs: int | None, *more: bool
     ) -> None:
         cells = cells_for(X, self.cell_format, self._core.takes_bytes)
         arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits, *more)

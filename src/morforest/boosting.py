@@ -23,14 +23,13 @@ from morforest._model import Forest, assemble
 from morforest._numbers import choose_format, whole_weights
 from morforest.augment import make_copier
 from morforest.dictionary import Axis, Mixture
-from morforest.named import choose_dictionary
 
 __all__ = ["MorfBoostingClassifier", "MorfBoostingRegressor"]
 
 VALIDATION = 2**63  # numbers the draw of the rows that are held out; no round has that number
 LARGEST_COUNT = 1e15  # of a Poisson target
 
-_PARAMETERS = """dictionary : dictionary object or None, default=None
+_PARAMETERS = """dictionary : dictionary object, name or None, default=None
         Where split candidates come from, as in :class:`MorfClassifier`. None chooses by the shape
         of a sample: single features and sparse sums, half each, for flat rows, ``Patch()`` for
         samples with more axes.
@@ -100,6 +99,8 @@ _ATTRIBUTES = """n_iter_ : int
         Shape of one sample.
     dictionary_ : dictionary object
         The dictionary in use.
+    dictionary_scores_ : dict from str to float
+        What ``dictionary="auto"`` found for each name it tried.
     n_features_in_ : int
         Number of features of a sample.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -144,7 +145,7 @@ class BaseBoosting(BaseMorf):
         X, shape = validation.check_samples(self, X, fitting=True)
         target = self._read_target(y, len(X))
         weights = validation.check_weights(sample_weight, len(X))
-        chosen = choose_dictionary(self.dictionary, shape, self.channel_axis)
+        chosen = self._choose_dictionary(X, target, weights, shape)
         if self.dictionary is None and len(shape) == 1:
             chosen = Mixture([Axis(), chosen])
         plan = resolve(chosen, shape, self.channel_axis)

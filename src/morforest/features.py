@@ -38,7 +38,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    dictionary : dictionary or None, default=None
+    dictionary : dictionary, name or None, default=None
         Where atoms are drawn from, such as ``Haar(pool="ppv")``. None: as for
         :class:`MorfClassifier`.
     n_atoms : int, default=10_000

@@ -18,11 +18,14 @@ _CLASS_ATTRIBUTES = """classes_ : ndarray of shape (n_classes,)
         Their number.
     """
 
-_PARAMETERS = """dictionary : dictionary object or None, default=None
+_PARAMETERS = """dictionary : dictionary object, name or None, default=None
         Where split candidates come from: :class:`Axis`, :class:`SparseOblique`, :class:`Patch`,
-        :class:`Atoms` or a :class:`Mixture`. None chooses by the shape of a sample:
-        ``SparseOblique()`` for flat rows, ``Patch()`` (sizes from 1 to the square root of each
-        axis) for samples with two axes or more.
+        :class:`Haar`, :class:`Pair`, :class:`Kernel`, :class:`Variance`, :class:`Atoms` or a
+        :class:`Mixture`; or one of the names "axis", "sporf", "patch", "image", "series" and
+        "series-pooled", which stand for dictionaries fitted to the samples' shape, or "auto",
+        which tries those that fit and keeps the one with the best out-of-bag score. None chooses
+        by the shape of a sample: ``SparseOblique()`` for flat rows, ``Patch()`` (sizes from 1 to
+        the square root of each axis) for samples with two axes or more.
     {forest}data_shape : tuple of int or None, default=None
         Shape of one sample where X has flat rows, such as ``(28, 28)``. None takes it from X.
     channel_axis : int or None, default=None
@@ -90,6 +93,8 @@ _ATTRIBUTES = """data_shape_ : tuple of int
         Shape of one sample.
     dictionary_ : dictionary object
         The dictionary in use.
+    dictionary_scores_ : dict from str to float
+        What ``dictionary="auto"`` found for each name it tried.
     n_features_in_ : int
         Number of features of a sample.
     feature_names_in_ : ndarray of shape (n_features_in_,)

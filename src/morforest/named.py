@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from typing import Any
 
+import numpy as np
+
 from morforest._dictionary import Dictionary, resolve
+from morforest._kernel import core
+from morforest._numbers import to_core_dtype
 from morforest.boxes import Haar, Pair, Patch, Variance
 from morforest.channels import Difference, Gradient, Magnitude, Raw
 from morforest.dictionary import Axis, Mixture, SparseOblique
 from morforest.kernels import ROCKET_LENGTH, Kernel
 
 NAMES = ("axis", "sporf", "patch", "image", "series", "series-pooled")
+SHORTEST_SERIES, SMALLEST_IMAGE = 6, 3  # of which the names make sense
+FEW_ROWS, MOST_ROWS, FEWEST_TREES = 500, 5000, 20  # with which "auto" tries names
 
 
 def choose_dictionary(
@@ -37,15 +45,95 @@ def choose_dictionary(
         case "series-pooled":
             return _pooled(shape, axes)
     names = ", ".join(map(repr, NAMES))
+    if dictionary == "auto":
+        raise ValueError(
+            f'dictionary="auto" needs targets to choose by; here give one of {names}, or a '
+            "dictionary object."
+        )
     raise ValueError(
-        f"dictionary must be None, one of {names}, or a dictionary object such as Patch(), "
+        f'dictionary must be None, one of {names}, "auto", or a dictionary object such as Patch(), '
         f"got {dictionary!r}."
     )
 
 
+def names_for(shape: tuple[int, ...], channel_axis: int | None) -> list[str]:
+    """Return the names worth a try for samples of a shape, the simplest first."""
+    channel = resolve(Axis(), shape, channel_axis).channel_axis
+    axes = [axis for axis in range(len(shape)) if axis != channel]
+    names = ["axis", "sporf", "patch"]
+    if len(axes) == 1 and shape[axes[0]] >= SHORTEST_SERIES:
+        names.append("series")
+    elif len(axes) >= 2:
+        names.remove("axis")
+        if min(shape[axis] for axis in axes[-2:]) >= SMALLEST_IMAGE:
+            names.append("image")
+        if shape[axes[-1]] >= SHORTEST_SERIES and shape[axes[-1]] >= 4 * shape[axes[-2]]:
+            names.append("series")
+    return names
+
+
+def try_dictionaries(
+    X: np.ndarray,
+    target: np.ndarray,
+    weights: np.ndarray | None,
+    shape: tuple[int, ...],
+    channel_axis: int | None,
+    classes: bool,
+    like: Any,
+) -> dict[str, float]:
+    """Score small forests of each name by the samples that their trees did not see.
+
+    On at most half of the samples, but for small data, with a part of the trees: trying costs
+    about as much as the fit itself. Classes are scored by one minus half their Brier score, which
+    is 1 for sure and right and 0 for sure and wrong; numbers by R squared.
+    """
+    from morforest.forest import MorfClassifier, MorfRegressor
+
+    rows = _some_rows(X, target if classes else np.zeros(len(X), dtype=int))
+    trees = max(FEWEST_TREES, int(getattr(like, "n_estimators", 0)) // 25)
+    scores = {}
+    for name in names_for(shape, channel_axis):
+        forest = (MorfClassifier if classes else MorfRegressor)(
+            name,
+            n_estimators=trees,
+            data_shape=shape,
+            channel_axis=channel_axis,
+            random_state=0,
+            n_jobs=like.n_jobs,
+        )
+        forest.set_params(oob_score=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a sample in every bag is left out below
+            forest.fit(X[rows], target[rows], None if weights is None else weights[rows])
+        if classes:
+            found = forest.oob_decision_function_
+            truth = np.searchsorted(forest.classes_, target[rows])
+            seen = np.isfinite(found[:, 0])
+            errors = found[seen] - np.eye(len(forest.classes_))[truth[seen]]
+            brier = math.fsum((errors * errors).sum(axis=1)) / max(int(seen.sum()), 1)
+            scores[name] = 1.0 - 0.5 * brier if seen.any() else 0.0
+        else:
+            scores[name] = float(forest.oob_score_)
+    return scores
+
+
+def _some_rows(X: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return up to half of the rows, by content and not by order, of each class alike."""
+    if len(X) <= FEW_ROWS:
+        return np.arange(len(X))
+    wanted = min(max(FEW_ROWS, len(X) // 2), MOST_ROWS)
+    share = wanted / len(X)
+    order = np.argsort(core.hash_rows(to_core_dtype(X)))
+    chosen = []
+    for k in np.unique(classes):
+        of_class = order[classes[order] == k]
+        chosen.append(of_class[: max(1, round(share * len(of_class)))])
+    return np.sort(np.concatenate(chosen))
+
+
 def _image(shape: tuple[int, ...], axes: list[int]) -> Dictionary:
     """Return patches and pairs of them, on the image and its gradients in eight directions."""
-    if len(axes) < 2 or min(shape[axis] for axis in axes[-2:]) < 3:
+    if len(axes) < 2 or min(shape[axis] for axis in axes[-2:]) < SMALLEST_IMAGE:
         raise ValueError(
             'dictionary="image" needs samples with two axes of at least three pixels beside the '
             f'channels, got shape {shape}: give images, or use "series", "patch" or "axis".'
@@ -60,7 +148,7 @@ def _image(shape: tuple[int, ...], axes: list[int]) -> Dictionary:
 
 
 def _length(name: str, shape: tuple[int, ...], axes: list[int]) -> int:
-    if not axes or shape[axes[-1]] < 6:
+    if not axes or shape[axes[-1]] < SHORTEST_SERIES:
         raise ValueError(
             f'dictionary="{name}" needs samples whose last axis (but for the channels) is time, '
             f'with at least six steps, got shape {shape}: use "patch", "sporf" or "axis".'
