@@ -155,7 +155,7 @@ class BaseMorf(BaseEstimator):
         if self.warm_start and self._forest is not None:
             return self.dictionary_
         self.dictionary_scores_ = try_dictionaries(
-            X, target, weights, shape, self.channel_axis, bool(len(self._classes())), self
+            X, target, weights, shape, self.channel_axis, isinstance(self, ClassifierMixin), self
         )
         best = max(self.dictionary_scores_, key=lambda name: self.dictionary_scores_[name])
         return choose_dictionary(best, shape, self.channel_axis)
