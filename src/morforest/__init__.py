@@ -21,11 +21,13 @@ from morforest.forest import (
     MorfTreeClassifier,
     MorfTreeRegressor,
 )
+from morforest.ridge import AtomRidgeClassifier
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AtomFeatures",
+    "AtomRidgeClassifier",
     "Atoms",
     "Axis",
     "Difference",
