@@ -240,6 +240,7 @@ BAD_PARAMETERS = {
     "bootstrap": [1, "yes", None],
     "max_samples": [0, -1, 1.5, 0.0, 121, "all", True, np.nan],
     "oob_score": ["yes", 1, None],
+    "augment": ["rotate", 3, True],
     "class_weight": ["even", 3, [1, 2], {0: -1}, {0: np.nan}, {0: np.inf}, {0: "x"}],
     "warm_start": [1, "yes", None],
     "n_jobs": [0, "all", 1.5],
@@ -318,7 +319,7 @@ def test_parameters_that_contradict_each_other_are_refused():
 ONES = np.ones((2, 6))
 BAD_DICTIONARIES = [
     (3, TypeError, r"dictionary must be.*got 3\."),
-    ("Patch", TypeError, "dictionary must be.*got 'Patch'"),
+    ("Patch", ValueError, "dictionary must be.*got 'Patch'"),
     (Patch, TypeError, r"dictionary must be.*Patch"),
     (Patch(0), ValueError, r"min_size=0 .*1 to 2"),
     (Patch(3), ValueError, r"min_size=3 along axis 0 .*length 2"),
@@ -409,7 +410,7 @@ BAD_DICTIONARIES = [
     (
         Mixture([Atoms(np.ones((1, 6)) / 3), Patch(channels=Square())]),
         ValueError,
-        "Derived channels need exact integers.*fractional weights",
+        "Derived channels and pooled atoms need exact integers.*fractional weights",
     ),
     (SparseOblique(0), ValueError, "rate .*got 0"),
     (SparseOblique(-1.5), ValueError, r"rate .*got -1\.5"),

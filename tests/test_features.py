@@ -201,7 +201,7 @@ def test_a_ridge_learns_from_them():
         ({"n_atoms": 10**9}, "n_atoms must be at most"),
         ({"n_jobs": 0}, "n_jobs must be .*got 0"),
         ({"random_state": "seed"}, "random_state must be .*got 'seed'"),
-        ({"dictionary": "series"}, "dictionary must be"),
+        ({"dictionary": "serious"}, "dictionary must be"),
         ({"channel_axis": 5}, "channel_axis=5"),
         ({"data_shape": (5, 5)}, "data_shape"),
         ({"dictionary": Patch(pool="sum")}, "pool must be"),

@@ -295,7 +295,8 @@ def fixed_weights(unit: np.ndarray, count: np.ndarray) -> np.ndarray:
     if total < WEIGHT_LIMIT and (unit == np.rint(unit)).all():
         return (unit * count).astype(np.uint32)
     exponent = math.frexp(total)[1]
-    fixed = np.maximum(np.rint(np.ldexp(unit, 30 - exponent)), 1).astype(np.uint32)
+    # Rows that do not count may have any unit.
+    fixed = np.clip(np.rint(np.ldexp(unit, 30 - exponent)), 1, WEIGHT_LIMIT).astype(np.uint32)
     weights: np.ndarray = fixed * count
     return weights
 

@@ -133,7 +133,7 @@ def _unpack(state: Mapping[str, Any]) -> dict[str, Any]:
     leaf_data = ("distribution_size", "distribution_class", "distribution_weight", "leaf_value")
     return {
         **{name: state[name] for name in (*kept, *leaf_data)},
-        "values": operator.index(state.get("values", 1)),
+        "values": operator.index(state["values"]) if state["format"] > 1 else 1,
         "sources": state["sources"] if state["format"] > 1 else raw_sources(len(state["views"])),
         "next": following,
         "threshold": _at_splits("threshold", split, state["threshold"]),
