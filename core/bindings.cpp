@@ -22,6 +22,7 @@
 #include "grow.hpp"
 #include "loss.hpp"
 #include "random.hpp"
+#include "sampler.hpp"
 #include "table.hpp"
 #include "warp.hpp"
 

@@ -17,6 +17,7 @@
 #include "gradient.hpp"
 #include "pool.hpp"
 #include "project.hpp"
+#include "sampler.hpp"
 #include "split.hpp"
 #include "table.hpp"
 

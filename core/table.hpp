@@ -23,6 +23,7 @@
 #endif
 
 #include "dictionary.hpp"
+#include "random.hpp"
 
 namespace morf {
 

@@ -5,6 +5,7 @@
 
 #include "check.hpp"
 #include "data.hpp"
+#include "sampler.hpp"
 
 using namespace morf;
 

@@ -8,6 +8,7 @@
 #include "bytes.hpp"
 #include "check.hpp"
 #include "data.hpp"
+#include "sampler.hpp"
 
 using namespace morf;
 
