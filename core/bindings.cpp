@@ -238,6 +238,7 @@ std::string instruction_set() {
 
 NB_MODULE(MORFOREST_MODULE, m) {
   m.doc() = "The compiled core of morforest. Private: no promise of stability.";
+  nb::set_leak_warnings(false);  // forests that are still held when the interpreter ends are no leak
   m.def("instruction_set", &instruction_set, "The best build of the core that this processor runs.");
   m.def("derive", [](std::uint64_t key, std::uint64_t index) { return derive(key, index); }, "key"_a, "index"_a);
   m.def("tree_key", &tree_key, "seed"_a, "tree"_a);

@@ -19,8 +19,10 @@ from fractions import Fraction
 import numpy as np
 from oracle_atoms import (  # noqa: F401
     BAG,
+    GOLDEN,
     LEFT,
     LOBES,
+    MASK,
     MAX_ROUNDS,
     RIGHT,
     ROOT,
