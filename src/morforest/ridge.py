@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.linear_model import RidgeClassifierCV
 from sklearn.utils.validation import check_is_fitted
 
 from morforest._validation import check_classes, check_samples
@@ -111,6 +110,8 @@ class AtomRidgeClassifier(ClassifierMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
+        from sklearn.linear_model import RidgeClassifierCV  # takes long to import
+
         X, shape = check_samples(self, X, fitting=True)
         classes, codes = check_classes(y, len(X))
         if len(classes) < 2:
