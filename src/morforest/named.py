@@ -84,36 +84,45 @@ def try_dictionaries(
     """Score small forests of each name by the samples that their trees did not see.
 
     On at most half of the samples, but for small data, with a part of the trees: trying costs
-    about as much as the fit itself. Classes are scored by one minus half their Brier score, which
-    is 1 for sure and right and 0 for sure and wrong; numbers by R squared.
+    about as much as the fit itself. Two forests of each name judge the samples that both left out,
+    and the product of their errors stands for a square: in it the chance of single trees cancels,
+    so that few trees say what many would. Classes are scored by one minus half their Brier score,
+    which is 1 for sure and right and 0 for sure and wrong; numbers by R squared.
     """
     from morforest.forest import MorfClassifier, MorfRegressor
 
     rows = _some_rows(X, target if classes else np.zeros(len(X), dtype=int))
     trees = max(FEWEST_TREES, int(getattr(like, "n_estimators", 0)) // 25)
+    truth = target[rows].astype(np.float64)[:, np.newaxis]
+    if classes:
+        present = np.unique(target[rows])
+        truth = (target[rows][:, np.newaxis] == present).astype(np.float64)
     scores = {}
     for name in names_for(shape, channel_axis):
-        forest = (MorfClassifier if classes else MorfRegressor)(
-            name,
-            n_estimators=trees,
-            data_shape=shape,
-            channel_axis=channel_axis,
-            random_state=0,
-            n_jobs=like.n_jobs,
-        )
-        forest.set_params(oob_score=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a sample in every bag is left out below
-            forest.fit(X[rows], target[rows], None if weights is None else weights[rows])
-        if classes:
-            found = forest.oob_decision_function_
-            truth = np.searchsorted(forest.classes_, target[rows])
-            seen = np.isfinite(found[:, 0])
-            errors = found[seen] - np.eye(len(forest.classes_))[truth[seen]]
-            brier = math.fsum((errors * errors).sum(axis=1)) / max(int(seen.sum()), 1)
-            scores[name] = 1.0 - 0.5 * brier if seen.any() else 0.0
-        else:
-            scores[name] = float(forest.oob_score_)
+        errors = []
+        for seed in range(2):
+            forest = (MorfClassifier if classes else MorfRegressor)(
+                name,
+                n_estimators=trees // 2,
+                data_shape=shape,
+                channel_axis=channel_axis,
+                oob_score=True,
+                random_state=seed,
+                n_jobs=like.n_jobs,
+            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # samples in every bag are left out below
+                forest.fit(X[rows], target[rows], None if weights is None else weights[rows])
+            found = forest.oob_decision_function_ if classes else forest.oob_prediction_
+            errors.append(found.reshape(len(rows), -1) - truth)
+        seen = np.isfinite(errors[0][:, 0]) & np.isfinite(errors[1][:, 0])
+        products = (errors[0] * errors[1])[seen].sum(axis=1)
+        mean = math.fsum(products) / max(len(products), 1)
+        if not classes:
+            centre = math.fsum(truth[seen, 0]) / max(len(products), 1)
+            spread = math.fsum((truth[seen, 0] - centre) ** 2)
+            mean = 2.0 * mean * len(products) / spread if spread > 0 else 0.0
+        scores[name] = 1.0 - 0.5 * mean if seen.any() else 0.0
     return scores
 
 
