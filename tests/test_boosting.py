@@ -492,5 +492,5 @@ def test_rounds_are_told(capsys):
         X, y
     )
     told = capsys.readouterr().err
-    assert "round 3/3" in told
+    assert "rounds 3/3" in told
     assert "validation loss" in told

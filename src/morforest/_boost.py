@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -120,18 +118,17 @@ class Boosting:
         ranks = np.empty(n, dtype=np.uint32)
         ranks[self.order[:n]] = np.arange(n)
         key = core.derive(core.tree_key(self.seed, COPIES), generation)
-        X = self.table.X[train]
-        made = self.copier.generation(np.ascontiguousarray(X), ranks[train], key)[len(train) :]
+        made = self.copier.copies_of(self.table.X[train], ranks[train], key)
+        X = np.concatenate([self.table.X, *made])
         of = np.concatenate([np.arange(n), np.tile(train, self.copier.copies)])
-        self._cells = self.table.of(np.concatenate([self.table.X, made]))
+        self._cells = self.table.of(X)
         self.loss = self.loss.of(of)
         self.copies, self.weight = self.copies[of], self.weight[of]
         # Copies in the canonical order of their originals.
         among = np.argsort(ranks[train]).astype(np.uint32)
         later = [n + c * len(train) + among for c in range(self.copier.copies)]
         self.order = np.concatenate([self.order[:n], *later]).astype(np.uint32)
-        more = self._scores(made, self.table.of(made))
-        self.scores = np.concatenate([self.scores[:n], more])
+        self.scores = self._scores(X, self._cells)
 
 
 class Tree:
@@ -169,35 +166,3 @@ class Tree:
     def leaves(self, cells: Any) -> np.ndarray:
         """Return the number of the leaf that each row of a table falls into."""
         return -1 - self.next[self.core.find_leaves(0, cells)]
-
-
-class RoundProgress:
-    """A line on standard error with round, losses and the time left."""
-
-    def __init__(self, total: int, verbose: int):
-        self.total = total
-        self.done = 0
-        self.active = bool(verbose) and total > 0
-        self.start = time.monotonic()
-        self.shown = 0.0
-        self.terminal = self.active and sys.stderr.isatty()
-
-    def advance(self, losses: dict[str, float]) -> None:
-        """Count a round as done, and redraw a few times a second."""
-        self.done += 1
-        now = time.monotonic()
-        interval = 0.1 if self.terminal else 5.0
-        if self.active and (self.done == self.total or now - self.shown > interval):
-            self.shown = now
-            elapsed = now - self.start
-            left = elapsed / self.done * (self.total - self.done)
-            scores = ", ".join(f"{name} loss {value:.5g}" for name, value in losses.items())
-            text = f"round {self.done}/{self.total}, {scores}, {elapsed:.1f} s, {left:.1f} s left"
-            sys.stderr.write(f"\r\033[K{text}" if self.terminal else f"{text}\n")
-            sys.stderr.flush()
-
-    def close(self) -> None:
-        """End the line."""
-        if self.terminal and self.done:
-            sys.stderr.write("\n")
-            sys.stderr.flush()

@@ -225,9 +225,8 @@ class GrowthTask:
         for key in keys:
             count, weight = self.bagging.bags(key[np.newaxis])
             rows = np.flatnonzero(count[0])
-            X = self.copier.generation(
-                np.ascontiguousarray(self.table.X[rows]), ranks[rows], int(key)
-            )
+            X = self.table.X[rows]
+            X = np.concatenate([X, *self.copier.copies_of(X, ranks[rows], int(key))])
             times = 1 + self.copier.copies
             among = np.argsort(ranks[rows])
             targets = dict(self.targets)
@@ -332,17 +331,18 @@ def grow_trees(task: GrowthTask, trees: range, n_jobs: int | None, verbose: int)
 class Progress:
     """A progress bar on standard error, with the time left."""
 
-    def __init__(self, total: int, verbose: int):
+    def __init__(self, total: int, verbose: int, what: str = "trees"):
         self.total = total
+        self.what = what
         self.done = 0
         self.active = bool(verbose) and total > 0
         self.start = time.monotonic()
         self.shown = 0.0
         self.terminal = self.active and sys.stderr.isatty()
 
-    def advance(self, trees: int) -> None:
-        """Count trees as done, and redraw a few times a second."""
-        self.done += trees
+    def advance(self, count: int, more: str = "") -> None:
+        """Count work as done, and redraw a few times a second; `more` is shown behind."""
+        self.done += count
         now = time.monotonic()
         interval = 0.1 if self.terminal else 5.0
         if self.active and (self.done == self.total or now - self.shown > interval):
@@ -351,7 +351,10 @@ class Progress:
             left = elapsed / self.done * (self.total - self.done)
             filled = 30 * self.done // self.total
             bar = "#" * filled + "-" * (30 - filled)
-            text = f"trees {self.done}/{self.total} [{bar}] {elapsed:.1f} s, {left:.1f} s left"
+            text = (
+                f"{self.what} {self.done}/{self.total} [{bar}] {elapsed:.1f} s, {left:.1f} s left"
+            )
+            text += more
             sys.stderr.write(f"\r{text}  " if self.terminal else f"{text}\n")
             sys.stderr.flush()
 

@@ -48,10 +48,9 @@ class Copier:
             return out.astype(X.dtype, copy=False)
         return np.rint(out).astype(X.dtype)
 
-    def generation(self, X: np.ndarray, ranks: np.ndarray, key: int) -> np.ndarray:
-        """Return the samples and all their copies, behind one another."""
-        numbers = range(self.copies)
-        return np.concatenate([X, *(self(X, ranks, core.derive(key, c)) for c in numbers)])
+    def copies_of(self, X: np.ndarray, ranks: np.ndarray, key: int) -> list[np.ndarray]:
+        """Return all copies of the rows, one array after another."""
+        return [self(X, ranks, core.derive(key, c)) for c in range(self.copies)]
 
 
 class _Copies(BaseEstimator):

@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from morforest import _checks as check
 from morforest import _losses as losses
 from morforest import _validation as validation
-from morforest._boost import GENERATIONS, Boosting, RoundProgress
+from morforest._boost import GENERATIONS, Boosting
 from morforest._dictionary import Plan, resolve, seed_from
 from morforest._estimator import BaseMorf, limit
-from morforest._grow import TrainingTable, canonical_order
+from morforest._grow import Progress, TrainingTable, canonical_order
 from morforest._kernel import core
 from morforest._model import Forest, assemble
 from morforest._numbers import choose_format, whole_weights
@@ -71,7 +71,8 @@ _PARAMETERS = """dictionary : dictionary object, name or None, default=None
     warm_start : bool, default=False
         Whether a further fit goes on from the present model.
     n_jobs : int or None, default=None
-        Number of threads; -1 for one a processor. Results do not depend on it.
+        Number of threads that prepare and predict samples; -1 for one a processor. A round is
+        grown by one thread. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of all draws: the same seed and samples give the same model everywhere.
     verbose : int, default=0
@@ -244,7 +245,7 @@ class BaseBoosting(BaseMorf):
         grown: list[dict[str, np.ndarray]] = []
         best = min(validation_scores[:first], default=np.inf)
         best_round = first
-        progress = RoundProgress(int(self.max_iter) - first, self.verbose)
+        progress = Progress(int(self.max_iter) - first, self.verbose, "rounds")
         stop = core.StopFlag()
         try:
             for some in task.rounds(range(first, int(self.max_iter)), stop):
@@ -254,7 +255,8 @@ class BaseBoosting(BaseMorf):
                 if len(held_out):
                     found["validation"] = task.loss.average(task.scores, held_out)
                     validation_scores.append(found["validation"])
-                progress.advance(found)
+                told = (f", {name} loss {value:.5g}" for name, value in found.items())
+                progress.advance(1, "".join(told))
                 if len(held_out):
                     if found["validation"] < best - self.tol:
                         best, best_round = found["validation"], first + len(grown)
