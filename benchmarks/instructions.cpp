@@ -37,7 +37,7 @@ Work byte_patches() {
   constexpr int side = 28, rows = 2000;
   Work work{Dictionary({side, side}, false), std::vector<float>(rows * side * side),
             MORFOREST_BYTE_PATCHES ? CellType::bytes : CellType::u16, 0, {.candidates = 28}, {}, 10};
-  work.dictionary.add_patch({2, 2}, {2, 5}, {Boundary::zero, Boundary::zero}, {true, true});
+  work.dictionary.add_patch({{2, 2}, {2, 5}}, {Boundary::zero, Boundary::zero}, {true, true});
   Stream stream(1);
   for (int row = 0; row < rows; ++row) {
     const int top = static_cast<int>(stream.below(20)), left = static_cast<int>(stream.below(20));

@@ -95,7 +95,7 @@ struct Work {
 std::optional<Work> make_work(std::string_view name) {
   const auto patches = [](std::int64_t rows, std::int64_t columns, CellType type) {
     Work work{.type = type};
-    work.dictionary.add_patch({2, 2}, {rows, columns}, {Boundary::zero, Boundary::zero}, {true, true});
+    work.dictionary.add_patch({{2, 2}, {rows, columns}}, {Boundary::zero, Boundary::zero}, {true, true});
     return work;
   };
   if (name == "narrow-patches") return patches(2, 5, CellType::bytes);

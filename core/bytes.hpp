@@ -28,9 +28,9 @@ inline constexpr std::int64_t byte_patch_height = 4, byte_patch_width = 8;
 
 // Whether all atoms of a dictionary are such patches: contiguous on the last axis or the last two, one wide on others.
 inline bool suits_byte_patches(const Dictionary& dictionary) {
-  if (!MORFOREST_BYTE_PATCHES || dictionary.components().size() != 1) return false;
+  if (!MORFOREST_BYTE_PATCHES || dictionary.components().size() != 1 || !RowLayout(dictionary).plain()) return false;
   const Component& component = dictionary.components()[0];
-  if (component.kind != Component::Kind::patch || component.axes.empty()) return false;
+  if (component.kind != Component::Kind::patch || component.pooled() || component.axes.empty()) return false;
   std::int64_t runs = 1;
   for (std::size_t axis = 0; axis + 1 < component.axes.size(); ++axis) {
     const PatchAxis& a = component.axes[axis];

@@ -1,48 +1,50 @@
-// A dictionary, resolved for a data shape, and the sampling of atoms from it.
+// A dictionary, resolved for a data shape.
 //
 // An atom is a short list of weighted *cells* of a row. A row of the table is a sequence of *views* of the sample, each
-// with one cell a feature: the raw values, or their prefix sums along some axes. In a view with prefix sums along an
-// axis, the sum over an interval is the difference of two cells, so a patch costs 2^k cells whatever its size. One more
-// cell, always zero, ends the row. A *direct* dictionary uses the raw view alone: its cells are features, which is what
-// float64 tables and `sample` need.
+// with one cell a feature: the values of a source (see channels.hpp), or their prefix sums along some axes. In a view with
+// prefix sums along an axis, the sum over an interval is the difference of two cells, so a patch costs 2^k cells whatever its
+// size. One more cell, always zero, ends the row. A *direct* dictionary has no prefix sums: its cells are features, which is
+// what float64 tables and `sample` need.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <stdexcept>
 #include <vector>
 
-#include "random.hpp"
+#include "channels.hpp"
+#include "form.hpp"
 
 namespace morf {
 
 inline constexpr std::size_t max_rank = 32;  // a view is a mask of axes
 
-// A cell of weight +1 or -1.
+// A cell with a small weight.
 struct Corner {
   std::uint32_t cell;
-  bool negative;
+  std::int32_t weight;
 };
 
 struct AtomList {
   std::vector<std::uint32_t> begin{0};  // atom i owns terms begin[i] .. begin[i + 1] - 1
   std::vector<std::uint32_t> cell;
   std::vector<double> weight;
+  std::vector<Form> form;  // an atom; empty where all are linear
 
   std::size_t size() const { return begin.size() - 1; }
   void clear() {
     begin.resize(1);
     cell.clear();
     weight.clear();
+    form.clear();
   }
   void add_term(std::uint32_t c, double w) {
     cell.push_back(c);
     weight.push_back(w);
   }
-  void add_signed(const Corner* corners, std::size_t count) {
-    for (std::size_t t = 0; t < count; ++t) add_term(corners[t].cell, corners[t].negative ? -1.0 : 1.0);
+  void add_corners(const Corner* corners, std::size_t count) {
+    for (std::size_t t = 0; t < count; ++t) add_term(corners[t].cell, corners[t].weight);
   }
   void close_atom() { begin.push_back(static_cast<std::uint32_t>(cell.size())); }
 };
@@ -57,24 +59,47 @@ struct PatchAxis {
   bool contiguous;
   std::int64_t stride;  // distance in cells between neighbours along this axis
   bool prefixed;        // the component's view holds prefix sums along this axis
+  std::vector<std::uint64_t> cumulative{};  // probabilities of the sizes; empty: all alike
+  bool lobed = false;                       // haar: rectangles may stand side by side along this axis
+  std::int64_t reach = 0;                   // pair: how far the second rectangle may lie
+  std::int64_t window = -1;                 // see Pool
+  bool moves = false;                       // in a pooled view
 };
+
+// How the rectangles of a Haar-like atom stand: two or three in a row, or four in a square.
+enum class Lobes : std::uint8_t { two, three, square };
 
 inline constexpr std::size_t max_box_axes = 4, max_box_corners = std::size_t{1} << max_box_axes;
 
+// A weighted patch. Cells may lie `dilation` apart.
+struct Kernel {
+  std::vector<std::int64_t> extent;         // along each axis, before dilation
+  std::vector<Corner> taps;                 // cells counted from the first of the kernel, before dilation
+  std::vector<std::uint64_t> cumulative{};  // probabilities of dilations 1, 2, ...; empty: `dilation`
+  std::int64_t dilation = 1;
+};
+
 struct Component {
-  enum class Kind { axis, finite, sparse, patch } kind;
-  std::uint32_t view_begin = 0;             // first cell of the view its atoms look at
+  enum class Kind { axis, finite, sparse, patch, haar, pair, kernel, variance } kind;
+  std::vector<std::uint32_t> first_cells{}; // of the views its atoms look at, one a source (variance: then of their squares)
   std::vector<std::uint64_t> cumulative{};  // finite: of the atoms (empty: uniform); sparse: of the number of nonzeros
   AtomList atoms{};                         // finite
-  std::vector<PatchAxis> axes{};            // patch
-  std::size_t box_corners = 0;              // patch: at most so many, if an interval along each axis; else 0
+  std::vector<PatchAxis> axes{};            // patch, haar, pair, kernel
+  std::vector<Lobes> lobes{};               // haar
+  std::vector<Kernel> kernels{};            // kernel
+  bool random_signs = false;                // kernel: each tap's sign is drawn
+  Pool pool{};
+  std::size_t box_corners = 0;              // patch, pair: at most so many a rectangle, if an interval along each axis; else 0
 
+  bool pooled() const { return !pool.ops.empty(); }
   bool uniform() const { return kind == Kind::axis || (kind == Kind::finite && cumulative.empty()); }
 };
 
 class Dictionary {
  public:
-  Dictionary(std::vector<std::int64_t> shape, bool direct) : shape_(std::move(shape)), direct_(direct) {
+  Dictionary(std::vector<std::int64_t> shape, bool direct, std::vector<Source> sources = {Source{}})
+      : shape_(std::move(shape)), direct_(direct), sources_(std::move(sources)) {
+    if (sources_.empty()) throw std::invalid_argument("a dictionary needs a source");
     features_ = 1;
     if (shape_.size() > max_rank) throw std::invalid_argument("more than 32 axes");
     for (const std::int64_t length : shape_) {
@@ -83,6 +108,34 @@ class Dictionary {
       features_ *= length;
       if (features_ > (std::int64_t{1} << 29)) throw std::invalid_argument("more than 2^29 features");
     }
+  }
+
+  // Of the components added from now on; at first the first source.
+  void set_sources(std::vector<std::uint32_t> numbers) {
+    if (numbers.empty()) throw std::invalid_argument("a component needs a source");
+    for (const std::uint32_t number : numbers)
+      if (number >= sources_.size()) throw std::invalid_argument("no such source");
+    current_ = std::move(numbers);
+  }
+
+  // Of the components added from now on; at first none is pooled.
+  void set_pool(Pool pool) {
+    if (!pool.ops.empty()) {
+      std::size_t axes = 0;
+      if (pool.windows.size() != shape_.size()) throw std::invalid_argument("windows need one entry an axis");
+      for (std::size_t axis = 0; axis < shape_.size(); ++axis) {
+        const std::int64_t window = pool.windows[axis];
+        axes += window >= 0;
+        if (window < -1 || window > shape_[axis] || (window == 0 && pool.sizes.size() + 1 < static_cast<std::size_t>(shape_[axis])))
+          throw std::invalid_argument("windows do not fit their axes");
+      }
+      if (axes < 1 || axes > 2) throw std::invalid_argument("atoms are pooled along one axis or two");
+      if (pool.drawn() && (!std::is_sorted(pool.sizes.begin(), pool.sizes.end()) || (!pool.sizes.empty() && pool.sizes[0] == 0)))
+        throw std::invalid_argument("weights of windows do not rise");
+      for (const Op op : pool.ops)
+        if (op == Op::none || op == Op::variance) throw std::invalid_argument("not a way to pool");
+    }
+    pool_ = std::move(pool);
   }
 
   void add_axis() { add(Component{.kind = Component::Kind::axis}, 0); }
@@ -103,30 +156,79 @@ class Dictionary {
     add(Component{.kind = Component::Kind::sparse, .cumulative = std::move(cumulative)}, 0);
   }
 
-  void add_patch(const std::vector<std::int64_t>& min_size, const std::vector<std::int64_t>& max_size,
-                 const std::vector<Boundary>& boundary, const std::vector<bool>& contiguous) {
-    const std::size_t rank = shape_.size();
-    if (min_size.size() != rank || max_size.size() != rank || boundary.size() != rank || contiguous.size() != rank)
-      throw std::invalid_argument("patch parameters need one entry an axis");
+  // What patch, haar and pair share, an entry an axis. `sizes`: probabilities of min .. max along each axis; empty: all alike.
+  struct Extent {
+    std::vector<std::int64_t> min_size, max_size;
+    std::vector<std::vector<std::uint64_t>> sizes{};
+  };
+
+  void add_patch(const Extent& extent, const std::vector<Boundary>& boundary, const std::vector<bool>& contiguous) {
     Component component{.kind = Component::Kind::patch};
-    component.axes.resize(rank);
-    std::int64_t stride = 1;
-    std::uint32_t prefixed_axes = 0;
-    std::size_t corners = 1;
-    bool box = true;
-    for (std::size_t axis = rank; axis-- > 0;) {
-      if (min_size[axis] < 1 || max_size[axis] < min_size[axis] || max_size[axis] > shape_[axis])
-        throw std::invalid_argument("patch sizes must satisfy 1 <= min <= max <= length");
-      // An axis along which patches are one wide needs no prefix sums.
-      const bool prefixed = !direct_ && contiguous[axis] && max_size[axis] > 1;
-      if (prefixed) prefixed_axes |= 1u << axis;
-      component.axes[axis] = {shape_[axis],     min_size[axis], max_size[axis], boundary[axis],
-                              contiguous[axis], stride,         prefixed};
-      stride *= shape_[axis];
-      if (prefixed && corners <= max_box_corners) corners *= 2;
-      box &= max_size[axis] == 1 || (prefixed && boundary[axis] != Boundary::wrap);
+    const std::uint32_t prefixed_axes = add_axes(component, extent, boundary, contiguous);
+    component.box_corners = pool_.ops.empty() ? box_corners(component) : 0;
+    add(std::move(component), prefixed_axes);
+  }
+
+  // Rectangles side by side within the data, of the sizes of `extent` each, with weights 1, -1 or 1, -2, 1 along a lobed axis.
+  void add_haar(const Extent& extent, const std::vector<bool>& lobed, std::vector<Lobes> lobes) {
+    Component component{.kind = Component::Kind::haar, .lobes = std::move(lobes)};
+    const std::uint32_t prefixed_axes = add_axes(component, extent, all_axes(Boundary::inside), all_axes(true));
+    if (lobed.size() != shape_.size()) throw std::invalid_argument("lobed needs one entry an axis");
+    const auto count = static_cast<std::size_t>(std::count(lobed.begin(), lobed.end(), true));
+    for (std::size_t axis = 0; axis < lobed.size(); ++axis) component.axes[axis].lobed = lobed[axis];
+    if (component.lobes.empty() || count == 0) throw std::invalid_argument("a Haar-like atom needs lobes and an axis for them");
+    for (const Lobes kind : component.lobes) {
+      if (kind == Lobes::square && count < 2) throw std::invalid_argument("four rectangles need two axes");
+      for (const PatchAxis& axis : component.axes)
+        if (axis.lobed && axis.min_size * (kind == Lobes::three ? 3 : 2) > axis.length)
+          throw std::invalid_argument("rectangles side by side do not fit the axis");
     }
-    if (box && corners <= max_box_corners) component.box_corners = corners;
+    add(std::move(component), prefixed_axes);
+  }
+
+  // Two equal rectangles within the data, the second up to `reach` away and with weight -1.
+  void add_pair(const Extent& extent, const std::vector<std::int64_t>& reach) {
+    Component component{.kind = Component::Kind::pair};
+    const std::uint32_t prefixed_axes = add_axes(component, extent, all_axes(Boundary::inside), all_axes(true));
+    if (reach.size() != shape_.size()) throw std::invalid_argument("reach needs one entry an axis");
+    for (std::size_t axis = 0; axis < reach.size(); ++axis) {
+      if (reach[axis] < 0 || reach[axis] >= shape_[axis]) throw std::invalid_argument("reach must be 0 to length - 1");
+      component.axes[axis].reach = reach[axis];
+    }
+    component.box_corners = box_corners(component);
+    add(std::move(component), prefixed_axes);
+  }
+
+  // Weighted patches within the data, drawn equally often. `random_signs`: the sign of each weight is drawn anew for each atom.
+  void add_kernels(std::vector<Kernel> kernels, bool random_signs) {
+    const std::vector<std::int64_t> ones = all_axes(std::int64_t{1});
+    Component component{.kind = Component::Kind::kernel, .kernels = std::move(kernels), .random_signs = random_signs};
+    add_axes(component, {ones, ones}, all_axes(Boundary::inside), all_axes(true));
+    if (component.kernels.empty()) throw std::invalid_argument("kernels are missing");
+    for (const Kernel& kernel : component.kernels) {
+      if (kernel.extent.size() != shape_.size() || kernel.taps.empty())
+        throw std::invalid_argument("a kernel needs an extent along each axis, and weights");
+      if (!kernel.cumulative.empty() && kernel.cumulative.back() != ~std::uint64_t{0})
+        throw std::invalid_argument("cumulative probabilities of dilations must end at one");
+      const auto most = kernel.cumulative.empty() ? kernel.dilation : static_cast<std::int64_t>(kernel.cumulative.size());
+      std::int64_t reach = 0;  // the last cell
+      for (std::size_t axis = 0; axis < shape_.size(); ++axis) {
+        if (kernel.extent[axis] < 1 || kernel.extent[axis] > shape_[axis] || most < 1 || most > (std::int64_t{1} << 29) ||
+            (kernel.extent[axis] - 1) * most >= shape_[axis])
+          throw std::invalid_argument("a kernel does not fit the axis");
+        reach += (kernel.extent[axis] - 1) * component.axes[axis].stride;
+      }
+      for (const Corner& tap : kernel.taps)
+        if (tap.cell > reach) throw std::invalid_argument("a kernel has weights outside of its extent");
+    }
+    add(std::move(component), 0);
+  }
+
+  // Variances of rectangles within the data; the sources are those looked at, then the squares of each.
+  void add_variance(const Extent& extent) {
+    Component component{.kind = Component::Kind::variance};
+    const std::uint32_t prefixed_axes = add_axes(component, extent, all_axes(Boundary::inside), all_axes(true));
+    if (current_.size() % 2 != 0) throw std::invalid_argument("a variance needs sources and their squares");
     add(std::move(component), prefixed_axes);
   }
 
@@ -149,271 +251,136 @@ class Dictionary {
   const std::vector<Component>& components() const { return components_; }
   const std::vector<std::uint64_t>& cumulative() const { return cumulative_; }
   const std::vector<std::uint32_t>& views() const { return views_; }  // bit mask of prefixed axes, a view each
-  std::size_t cells() const { return views_.size() * static_cast<std::size_t>(features_) + 1; }
+  const std::vector<Source>& view_sources() const { return view_sources_; }           // of each view
+  const std::vector<PooledView>& pooled_views() const { return pooled_views_; }
+  // Whether atoms come with forms, and whether these need biases.
+  bool has_forms() const {
+    return std::any_of(components_.begin(), components_.end(),
+                       [](const Component& c) { return c.pooled() || c.kind == Component::Kind::variance; });
+  }
+  bool has_biases() const {
+    return std::any_of(components_.begin(), components_.end(), [](const Component& c) {
+      return std::find(c.pool.ops.begin(), c.pool.ops.end(), Op::ppv) != c.pool.ops.end();
+    });
+  }
+  std::size_t cells() const { return view_cells() + pooled_cells_ + 1; }
   std::uint32_t zero_cell() const { return static_cast<std::uint32_t>(cells() - 1); }
 
  private:
-  void add(Component component, std::uint32_t prefixed_axes) {
-    auto view = std::find(views_.begin(), views_.end(), prefixed_axes);
-    if (view == views_.end()) {
-      if ((views_.size() + 1) * static_cast<std::size_t>(features_) >= (std::size_t{1} << 31))
-        throw std::invalid_argument("too many cells: fewer features or fewer kinds of patches");
-      view = views_.insert(views_.end(), prefixed_axes);
+  std::size_t view_cells() const { return views_.size() * static_cast<std::size_t>(features_); }
+
+  void check_cells() const {
+    if (cells() > (std::size_t{1} << 31)) throw std::invalid_argument("too many cells: fewer features, channels or kinds of patches");
+  }
+
+  static std::size_t box_corners(const Component& component) {
+    std::size_t corners = 1;
+    bool box = true;
+    for (const PatchAxis& axis : component.axes) {
+      if (axis.prefixed && corners <= max_box_corners) corners *= 2;
+      box &= axis.max_size == 1 || (axis.prefixed && axis.boundary != Boundary::wrap);
     }
-    component.view_begin = static_cast<std::uint32_t>((view - views_.begin()) * features_);
+    return box && corners <= max_box_corners ? corners : 0;
+  }
+
+  template <class T>
+  std::vector<T> all_axes(T value) const {
+    return std::vector<T>(shape_.size(), value);
+  }
+
+  // Returns the mask of the prefixed ones.
+  std::uint32_t add_axes(Component& component, const Extent& extent, const std::vector<Boundary>& boundary,
+                         const std::vector<bool>& contiguous) const {
+    const std::size_t rank = shape_.size();
+    if (extent.min_size.size() != rank || extent.max_size.size() != rank || boundary.size() != rank || contiguous.size() != rank ||
+        (!extent.sizes.empty() && extent.sizes.size() != rank))
+      throw std::invalid_argument("patch parameters need one entry an axis");
+    component.axes.resize(rank);
+    std::int64_t stride = 1;
+    std::uint32_t prefixed_axes = 0;
+    for (std::size_t axis = rank; axis-- > 0;) {
+      const std::int64_t low = extent.min_size[axis], high = extent.max_size[axis];
+      if (low < 1 || high < low || high > shape_[axis])
+        throw std::invalid_argument("patch sizes must satisfy 1 <= min <= max <= length");
+      // An axis along which patches are one wide needs no prefix sums.
+      const bool prefixed = !direct_ && contiguous[axis] && high > 1;
+      if (prefixed) prefixed_axes |= 1u << axis;
+      component.axes[axis] = {shape_[axis], low, high, boundary[axis], contiguous[axis], stride, prefixed};
+      if (!extent.sizes.empty() && !extent.sizes[axis].empty()) {
+        if (extent.sizes[axis].size() != static_cast<std::size_t>(high - low + 1) || extent.sizes[axis].back() != ~std::uint64_t{0})
+          throw std::invalid_argument("probabilities of sizes do not fit them");
+        component.axes[axis].cumulative = extent.sizes[axis];
+      }
+      stride *= shape_[axis];
+    }
+    return prefixed_axes;
+  }
+
+  void add(Component component, std::uint32_t prefixed_axes) {
+    if (current_.size() > 1 && component.uniform()) throw std::invalid_argument("such a component looks at one source");
+    if (!pool_.ops.empty()) {
+      if (component.kind != Component::Kind::patch && component.kind != Component::Kind::haar && component.kind != Component::Kind::kernel)
+        throw std::invalid_argument("such atoms cannot be pooled");
+      component.pool = pool_;
+      for (std::size_t axis = 0; axis < component.axes.size(); ++axis) component.axes[axis].window = pool_.windows[axis];
+      if (!direct_) return add_pooled(std::move(component), prefixed_axes);
+    }
+    for (const std::uint32_t number : current_) {
+      const Source& source = sources_[number];
+      std::size_t view = 0;
+      while (view < views_.size() && !(views_[view] == prefixed_axes && view_sources_[view] == source)) ++view;
+      if (view == views_.size()) {
+        views_.push_back(prefixed_axes);
+        view_sources_.push_back(source);
+        check_cells();
+        for (Component& c : components_)  // pooled views stand behind
+          if (c.pooled() && !direct_)
+            for (std::uint32_t& cell : c.first_cells) cell += static_cast<std::uint32_t>(features_);
+      }
+      component.first_cells.push_back(static_cast<std::uint32_t>(view * static_cast<std::size_t>(features_)));
+    }
+    components_.push_back(std::move(component));
+  }
+
+  void add_pooled(Component component, std::uint32_t prefixed_axes) {
+    PooledView view{prefixed_axes, 0, {}};
+    for (std::size_t axis = 0; axis < shape_.size(); ++axis) {
+      PatchAxis& a = component.axes[axis];
+      if (a.window >= 0 && !a.contiguous) throw std::invalid_argument("no windows along an axis without order");
+      if (a.contiguous && a.boundary == Boundary::wrap) view.circular |= 1u << axis;
+    }
+    const PooledLayout layout(shape_, view);
+    for (std::size_t axis = 0; axis < shape_.size(); ++axis) {
+      component.axes[axis].stride = layout.stride[axis];
+      component.axes[axis].moves = true;
+    }
+    for (const std::uint32_t number : current_) {
+      view.source = sources_[number];
+      std::size_t begin = view_cells();
+      const auto found = std::find(pooled_views_.begin(), pooled_views_.end(), view);
+      for (auto before = pooled_views_.begin(); before != found; ++before) begin += PooledLayout(shape_, *before).cells();
+      if (found == pooled_views_.end()) {
+        pooled_views_.push_back(view);
+        pooled_cells_ += layout.cells();
+        check_cells();
+      }
+      component.first_cells.push_back(static_cast<std::uint32_t>(begin + layout.lead));
+    }
     components_.push_back(std::move(component));
   }
 
   std::vector<std::int64_t> shape_;
   bool direct_;
   std::int64_t features_;
+  std::vector<Source> sources_;
+  std::vector<std::uint32_t> current_{0};  // numbers of the sources that components look at
+  Pool pool_;
   std::vector<Component> components_;
   std::vector<std::uint64_t> cumulative_;
   std::vector<std::uint32_t> views_;
-};
-
-// Draws atoms for one node after another. Holds scratch memory only; one sampler a thread.
-class Sampler {
- public:
-  explicit Sampler(const Dictionary& dictionary)
-      : dictionary_(dictionary), permutations_(dictionary.components().size()) {
-    dictionary.check_complete();
-    for (std::size_t c = 0; c < permutations_.size(); ++c) {
-      const Component& component = dictionary.components()[c];
-      if (component.uniform()) permutations_[c].reset(population(component));
-      if (component.kind == Component::Kind::sparse) taken_.resize(dictionary.features(), 0);
-      for (const PatchAxis& axis : component.axes)
-        if (!axis.contiguous) taken_.resize(std::max<std::size_t>(taken_.size(), axis.length), 0);
-    }
-  }
-
-  void begin_node() {
-    for (Permutation& permutation : permutations_) permutation.rewind();
-  }
-
-  // Whether redrawing may go on until every atom was seen once, instead of a bounded number of rounds.
-  bool enumerable() const { return permutations_.size() == 1 && dictionary_.components()[0].uniform(); }
-
-  // Draws `count` times. Each draw appends one atom, or nothing if the drawn component is exhausted at this node.
-  void draw(Stream& stream, std::size_t count, AtomList& out) {
-    if (permutations_.size() == 1 && dictionary_.components()[0].box_corners > 0)
-      return draw_boxes(dictionary_.components()[0], stream, count, out);
-    for (std::size_t i = 0; i < count; ++i) draw_one(stream, out);
-  }
-
- private:
-  void draw_one(Stream& stream, AtomList& out) {
-    std::size_t c = 0;
-    if (permutations_.size() > 1) {
-      const std::uint64_t x = stream.next();
-      while (x > dictionary_.cumulative()[c]) ++c;
-    }
-    const Component& component = dictionary_.components()[c];
-    switch (component.kind) {
-      case Component::Kind::axis: {
-        std::size_t index;
-        if (!permutations_[c].draw(stream, index)) return;
-        out.add_term(component.view_begin + static_cast<std::uint32_t>(index), 1.0);
-        break;
-      }
-      case Component::Kind::finite: {
-        std::size_t index;
-        if (component.uniform()) {
-          if (!permutations_[c].draw(stream, index)) return;
-        } else {
-          index = first_at_least(component.cumulative, stream.next());
-        }
-        for (std::uint32_t t = component.atoms.begin[index]; t < component.atoms.begin[index + 1]; ++t)
-          out.add_term(component.view_begin + component.atoms.cell[t], component.atoms.weight[t]);
-        break;
-      }
-      case Component::Kind::sparse: draw_sparse(component, stream, out); break;
-      case Component::Kind::patch:
-        if (component.box_corners > 0) return draw_boxes(component, stream, 1, out);
-        draw_patch(component, stream, out);
-        break;
-    }
-    out.close_atom();
-  }
-
-  // The start of a random permutation, drawn lazily and undone lazily: cost follows the draws and not the population.
-  class Permutation {
-   public:
-    void reset(std::size_t size) {
-      order_.resize(size);
-      std::iota(order_.begin(), order_.end(), 0u);
-    }
-    void rewind() {
-      for (std::size_t i = partners_.size(); i-- > 0;) std::swap(order_[i], order_[partners_[i]]);
-      partners_.clear();
-    }
-    bool draw(Stream& stream, std::size_t& value) {
-      const std::size_t i = partners_.size();
-      if (i == order_.size()) return false;
-      const std::size_t partner = i + stream.below(order_.size() - i);
-      std::swap(order_[i], order_[partner]);
-      partners_.push_back(static_cast<std::uint32_t>(partner));
-      value = order_[i];
-      return true;
-    }
-
-   private:
-    std::vector<std::uint32_t> order_, partners_;
-  };
-
-  std::size_t population(const Component& component) const {
-    return component.kind == Component::Kind::axis ? dictionary_.features() : component.atoms.size();
-  }
-
-  static std::size_t first_at_least(const std::vector<std::uint64_t>& cumulative, std::uint64_t x) {
-    return std::lower_bound(cumulative.begin(), cumulative.end(), x) - cumulative.begin();
-  }
-
-  // Floyd's method: `size` distinct members of 0..population-1; `use` is called for each as it is drawn.
-  template <class Use>
-  void draw_distinct(Stream& stream, std::uint64_t population, std::uint64_t size, Use use) {
-    ++epoch_;
-    for (std::uint64_t j = population - size; j < population; ++j) {
-      std::uint64_t t = stream.below(j + 1);
-      if (taken_[t] == epoch_) t = j;
-      taken_[t] = epoch_;
-      use(static_cast<std::uint32_t>(t));
-    }
-  }
-
-  void draw_sparse(const Component& component, Stream& stream, AtomList& out) {
-    const std::uint64_t nonzeros = 1 + first_at_least(component.cumulative, stream.next());
-    corners_.clear();
-    draw_distinct(stream, dictionary_.features(), nonzeros, [&](std::uint32_t feature) {
-      corners_.push_back({component.view_begin + feature, stream.coin()});
-    });
-    std::sort(corners_.begin(), corners_.end(), [](Corner a, Corner b) { return a.cell < b.cell; });
-    out.add_signed(corners_.data(), corners_.size());
-  }
-
-  // The product over the axes of their signed index sets. Along a prefixed axis the set [start, end) is +1 at end - 1 and
-  // -1 at start - 1, which falls away at start 0; along others it is +1 at each index, in ascending order.
-  void draw_patch(const Component& component, Stream& stream, AtomList& out) {
-    corners_.assign(1, {component.view_begin, false});
-    for (const PatchAxis& axis : component.axes) {
-      along_axis_.clear();
-      draw_interval(axis, stream);
-      const std::size_t bases = corners_.size(), steps = along_axis_.size();
-      corners_.resize(bases * steps);
-      for (std::size_t base = bases; base-- > 0;) {  // from the back, in place
-        const Corner from = corners_[base];
-        for (std::size_t step = steps; step-- > 0;)
-          corners_[base * steps + step] = {from.cell + along_axis_[step].cell, from.negative != along_axis_[step].negative};
-      }
-    }
-    out.add_signed(corners_.data(), corners_.size());
-  }
-
-  // The same for boxes of few corners, written in place: small nodes spend much of their time drawing.
-  void draw_boxes(const Component& component, Stream& stream, std::size_t count, AtomList& out) {
-    std::size_t terms = out.cell.size(), atoms = out.begin.size();
-    out.cell.resize(terms + count * component.box_corners);
-    out.weight.resize(terms + count * component.box_corners);
-    out.begin.resize(atoms + count);
-    for (std::size_t i = 0; i < count; ++i) {
-      terms += draw_box(component, stream, &out.cell[terms], &out.weight[terms]);
-      out.begin[atoms++] = static_cast<std::uint32_t>(terms);
-    }
-    out.cell.resize(terms);
-    out.weight.resize(terms);
-  }
-
-  // A box has two corners along each prefixed axis unless it starts at 0, the first of them negative.
-  static std::size_t draw_box(const Component& component, Stream& stream, std::uint32_t* cell, double* weight) {
-    std::uint32_t first = component.view_begin, step[max_box_axes];
-    std::size_t axes = 0;
-    for (const PatchAxis& axis : component.axes) {
-      const std::int64_t size = axis.min_size + static_cast<std::int64_t>(stream.below(axis.max_size - axis.min_size + 1));
-      std::int64_t start, end;
-      if (axis.boundary == Boundary::zero) {
-        start = static_cast<std::int64_t>(stream.below(axis.length + size - 1)) - (size - 1);
-        end = std::min(start + size, axis.length);
-      } else {
-        start = static_cast<std::int64_t>(stream.below(axis.length - size + 1));
-        end = start + size;
-      }
-      if (axis.prefixed && start > 0) {
-        first += static_cast<std::uint32_t>((start - 1) * axis.stride);
-        step[axes++] = static_cast<std::uint32_t>((end - start) * axis.stride);
-      } else {
-        first += static_cast<std::uint32_t>((end - 1) * axis.stride);
-      }
-    }
-    static constexpr double of_two[] = {-1.0, 1.0}, of_four[] = {1.0, -1.0, -1.0, 1.0};
-    cell[0] = first;
-    switch (axes) {
-      case 0: weight[0] = 1.0; return 1;
-      case 1:
-        cell[1] = first + step[0];
-        std::copy_n(of_two, 2, weight);
-        return 2;
-      case 2:
-        cell[1] = first + step[1];
-        cell[2] = first + step[0];
-        cell[3] = first + step[0] + step[1];
-        std::copy_n(of_four, 4, weight);
-        return 4;
-      default: break;
-    }
-    std::size_t count = 1;
-    weight[0] = 1.0;
-    for (std::size_t axis = 0; axis < axes; ++axis, count *= 2)
-      for (std::size_t i = count; i-- > 0;) {  // from the back, in place
-        cell[2 * i + 1] = cell[i] + step[axis];
-        weight[2 * i + 1] = weight[i];
-        cell[2 * i] = cell[i];
-        weight[2 * i] = -weight[i];
-      }
-    return count;
-  }
-
-  void draw_interval(const PatchAxis& axis, Stream& stream) {
-    const std::int64_t size = axis.min_size + static_cast<std::int64_t>(stream.below(axis.max_size - axis.min_size + 1));
-    if (!axis.contiguous) {
-      draw_distinct(stream, axis.length, size, [&](std::uint32_t index) {
-        along_axis_.push_back({static_cast<std::uint32_t>(index * axis.stride), false});
-      });
-      std::sort(along_axis_.begin(), along_axis_.end(), [](Corner a, Corner b) { return a.cell < b.cell; });
-      return;
-    }
-    std::int64_t start = 0;
-    switch (axis.boundary) {
-      case Boundary::zero:
-        start = static_cast<std::int64_t>(stream.below(axis.length + size - 1)) - (size - 1);
-        add_range(axis, std::max<std::int64_t>(start, 0), std::min(start + size, axis.length));
-        break;
-      case Boundary::inside:
-        start = static_cast<std::int64_t>(stream.below(axis.length - size + 1));
-        add_range(axis, start, start + size);
-        break;
-      case Boundary::wrap:
-        start = static_cast<std::int64_t>(stream.below(axis.length));
-        if (start + size > axis.length) add_range(axis, 0, start + size - axis.length);
-        add_range(axis, start, std::min(start + size, axis.length));
-        break;
-    }
-  }
-
-  void add_range(const PatchAxis& axis, std::int64_t start, std::int64_t end) {
-    if (axis.prefixed) {
-      if (start > 0) along_axis_.push_back({static_cast<std::uint32_t>((start - 1) * axis.stride), true});
-      along_axis_.push_back({static_cast<std::uint32_t>((end - 1) * axis.stride), false});
-    } else {
-      for (std::int64_t index = start; index < end; ++index)
-        along_axis_.push_back({static_cast<std::uint32_t>(index * axis.stride), false});
-    }
-  }
-
-  const Dictionary& dictionary_;
-  std::vector<Permutation> permutations_;
-  std::vector<std::uint64_t> taken_;
-  std::uint64_t epoch_ = 0;
-  std::vector<Corner> corners_, along_axis_;
+  std::vector<Source> view_sources_;
+  std::vector<PooledView> pooled_views_;
+  std::size_t pooled_cells_ = 0;
 };
 
 }  // namespace morf

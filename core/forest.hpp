@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "dictionary.hpp"
+#include "importance.hpp"
+#include "pool.hpp"
 #include "project.hpp"
 #include "table.hpp"
 #include "walk.hpp"
@@ -35,6 +37,10 @@ struct ForestArrays {
   std::vector<std::uint32_t> distribution_class;
   std::vector<std::uint32_t> distribution_weight;
   std::vector<double> leaf_value;
+  std::size_t values = 1;  // of a leaf, where there are no classes
+  std::vector<std::uint8_t> form_op{};  // see Trees
+  std::vector<std::int64_t> form_bias{};
+  std::vector<std::uint32_t> form_window{};
 };
 
 // What follows from the shape of depth-first trees: `next` of each node, from whether it is split, and for each leaf,
@@ -114,26 +120,28 @@ class Forest {
       : layout_(std::move(layout)), real_(!arrays.real_threshold.empty()), arrays_(std::move(arrays)) {
     check();
     index_terms_and_distributions();
+    read_forms();
   }
 
   std::size_t trees() const { return arrays_.tree_begin.size() - 1; }
-  std::size_t outputs() const { return std::max<std::size_t>(arrays_.class_count, 1); }
+  std::size_t outputs() const { return arrays_.class_count > 0 ? arrays_.class_count : arrays_.values; }
   std::int64_t features() const { return layout_.features; }
+  std::size_t nodes() const { return arrays_.next.size(); }
   // Whether all atoms are narrow patches, so that samples of bytes may be passed as CellType::bytes.
   bool takes_bytes() const {
     std::call_once(bytes_compiled_, [this] { compile_bytes(); });
     return !byte_nodes_.empty();
   }
 
-  // Adds the trees' posteriors (regression: values) for `rows` samples to out[rows][outputs()], in tree order, and divides
-  // by their number. `extra_bits`: the samples are quantised that much finer than the thresholds.
+  // Adds the trees' posteriors (regression: values) for `rows` samples to out[rows][outputs()], in tree order, and for their
+  // mean divides by their number. `extra_bits`: the samples are quantised that much finer than the thresholds.
   template <class In>
   void predict(const In* x, std::size_t rows, CellType type, const Quantiser& quantiser, int extra_bits,
-               double* out) const {
+               double* out, bool mean = true) const {
     const double trees_inverse = 1.0 / static_cast<double>(trees());
     each_block(x, rows, type, quantiser, extra_bits, [&](std::size_t first, std::size_t size, std::size_t tree, const std::int32_t* leaf) {
       for (std::size_t i = 0; i < size; ++i) add_leaf(leaf[i], out + (first + i) * outputs());
-      if (tree + 1 == trees())
+      if (mean && tree + 1 == trees())
         for (std::size_t v = first * outputs(); v < (first + size) * outputs(); ++v) out[v] *= trees_inverse;
     });
   }
@@ -148,19 +156,31 @@ class Forest {
     });
   }
 
+  // The leaf of each row of a training table in one tree, as an index within the tree.
+  void find_leaves(std::size_t tree, const Table& table, std::int32_t* out) const {
+    each_table_block(table, nullptr, table.rows(), [&](CellType type, const auto* const* cells, std::size_t first, std::size_t size) {
+      std::fill_n(out + first, size, root(tree));
+      find_leaves(type, cells, size, 0, {}, out + first);
+      for (std::size_t i = first; i < first + size; ++i) out[i] -= root(tree);
+    });
+  }
+
+  // Shares out amount[node] among the features of each split's atom, see Importance: adds to shared[features], used[features].
+  void add_importances(const double* amount, double* shared, double* used) const {
+    Importance importance(layout_);
+    for (std::size_t node = 0; node < arrays_.next.size(); ++node) {
+      const std::size_t begin = term_begin_[node], terms = term_begin_[node + 1] - begin;
+      if (terms > 0) importance.add(&arrays_.term_cell[begin], &arrays_.term_weight[begin], terms, amount[node], shared, used);
+    }
+  }
+
   // Adds one tree's posterior for the given rows of a training table to out[table row][outputs()].
   void add_tree(std::size_t tree, const Table& table, const std::uint32_t* rows, std::size_t row_count, double* out) const {
-    if (real_ != (table.type() == CellType::f64) || !table.suits(layout_))
-      throw std::invalid_argument("the table does not fit the forest");
-    if (table.type() == CellType::bytes && !takes_bytes()) return add_tree_to_bytes(tree, table, rows, row_count, out);
-    with_cell_type(table.type(), [&](auto cell) {
-      using Cell = decltype(cell);
-      const Cell* cells[block_rows];
-      for (std::size_t first = 0; first < row_count; first += block_rows) {
-        const std::size_t size = std::min(block_rows, row_count - first);
-        for (std::size_t i = 0; i < size; ++i) cells[i] = reinterpret_cast<const Cell*>(table.buffer().row(rows[first + i]));
-        add_block(tree, table.type(), cells, rows + first, size, out);
-      }
+    each_table_block(table, rows, row_count, [&](CellType type, const auto* const* cells, std::size_t first, std::size_t size) {
+      std::int32_t leaf[block_rows];
+      std::fill_n(leaf, size, root(tree));
+      find_leaves(type, cells, size, 0, {}, leaf);
+      for (std::size_t i = 0; i < size; ++i) add_leaf(leaf[i], out + rows[first + i] * outputs());
     });
   }
 
@@ -179,6 +199,7 @@ class Forest {
     require(static_cast<std::size_t>(a.tree_begin.back()) == nodes, "tree offsets do not span the nodes");
     require((real_ ? a.real_threshold.size() : a.threshold.size()) == nodes && a.term_count.size() == nodes,
             "node arrays differ in length");
+    require(a.values > 0 && a.leaf_value.size() % a.values == 0, "leaf values");
     require(a.term_cell.size() == a.term_weight.size(), "term arrays differ in length");
     require(a.distribution_class.size() == a.distribution_weight.size(), "distribution arrays differ in length");
     std::uint64_t terms = 0, entries = 0;
@@ -192,7 +213,7 @@ class Forest {
           require(a.next[node] > node - begin && std::int64_t{a.next[node]} + 1 < end - begin, "child index");
         } else {
           const std::uint64_t payload = static_cast<std::uint64_t>(-1 - static_cast<std::int64_t>(a.next[node]));
-          require(payload < (a.class_count > 0 ? a.class_count + a.distribution_size.size() : a.leaf_value.size()),
+          require(payload < (a.class_count > 0 ? a.class_count + a.distribution_size.size() : a.leaf_value.size() / a.values),
                   "leaf payload");
         }
         if (real_) require(std::isfinite(a.real_threshold[node]), "threshold");
@@ -231,6 +252,38 @@ class Forest {
                       static_cast<std::int32_t>(arrays_.tree_begin[tree]));
   }
 
+  // Also checks that windows stay within a row.
+  void read_forms() {
+    const ForestArrays& a = arrays_;
+    const auto require = [](bool condition) {
+      if (!condition) throw std::invalid_argument("damaged forest: forms");
+    };
+    const std::size_t nodes = a.next.size(), forms = a.form_op.size();
+    require(!real_ || layout_.plain());  // float64 cells are the raw values
+    require(a.form_bias.size() == forms && a.form_window.size() == 4 * forms && (forms == 0 || (forms == nodes && !real_)));
+    for (std::size_t node = 0; node < forms; ++node) {
+      const std::uint32_t* w = &a.form_window[4 * node];
+      require(a.form_op[node] <= static_cast<std::uint8_t>(Op::variance));
+      Form form{.op = static_cast<Op>(a.form_op[node]), .window = {{w[0], w[1]}, {w[2], w[3]}}, .bias = a.form_bias[node]};
+      const bool pooled = form.op != Op::none && form.op != Op::variance;
+      if (form.op == Op::none) {
+        require(std::all_of(w, w + 4, [](std::uint32_t x) { return x == 0; }));
+        form.window[0] = form.window[1] = {};
+      } else {
+        require(a.next[node] >= 0 && w[0] > 0 && w[2] > 0 && (pooled || (form.positions() == 1 && a.term_count[node] % 2 == 0)));
+      }
+      require(form.op == Op::ppv ? form.bias > -threshold_limit && form.bias < threshold_limit : form.bias == 0);
+      const std::uint64_t cells = layout_.cells();
+      std::uint64_t reach = 0;  // cells from the first position to the last
+      for (const Window& window : form.window) {
+        require(window.count <= cells && (window.count == 1 || window.stride <= cells));
+        reach += std::uint64_t{window.count - 1} * window.stride;
+      }
+      for (std::size_t t = term_begin_[node]; t < term_begin_[node + 1]; ++t) require(a.term_cell[t] + reach < cells);
+      forms_.push_back(form);
+    }
+  }
+
   TermLists terms() const { return {arrays_.term_cell.data(), arrays_.term_weight.data(), term_begin_.data()}; }
 
   // Calls `put(node, atom's cells, weights, number)` for each split until it returns false.
@@ -246,7 +299,7 @@ class Forest {
   // Nodes for samples of bytes, made when it is first asked whether there are any.
   void compile_bytes() const {
     const PatchReader reader(layout_);
-    if (real_ || !reader.suits() || arrays_.next.size() > ByteNode::most_nodes) return;
+    if (real_ || !forms_.empty() || !reader.suits() || arrays_.next.size() > ByteNode::most_nodes) return;
     byte_nodes_.reserve(arrays_.next.size());
     for (std::size_t node = 0; node < arrays_.next.size(); ++node) byte_nodes_.push_back(ByteNode::leaf(node));
     const bool all = each_split([&](std::size_t node, const std::uint32_t* cell, const double* weight, std::size_t count) {
@@ -300,35 +353,43 @@ class Forest {
     });
   }
 
-  // Bytes of images too large for nodes of bytes: prefix sums are made a block at a time. Narrow patches sum to less than 2^16.
-  void add_tree_to_bytes(std::size_t tree, const Table& table, const std::uint32_t* rows, std::size_t row_count,
-                         double* out) const {
-    const RowBuffer buffer(block_rows, layout_.cells() * sizeof(std::uint16_t));
-    const std::uint16_t* cells[block_rows];
-    for (std::size_t first = 0; first < row_count; first += block_rows) {
-      const std::size_t size = std::min(block_rows, row_count - first);
-      for (std::size_t i = 0; i < size; ++i) {
-        auto* row = reinterpret_cast<std::uint16_t*>(buffer.row(i));
-        fill_row<false>(reinterpret_cast<const std::uint8_t*>(table.buffer().row(rows[first + i])), layout_, Quantiser(0, 255.0), row);
-        cells[i] = row;
+  // Calls use(type, cells of rows, first, size) for blocks of the given rows of a table; null: of all.
+  template <class Use>
+  void each_table_block(const Table& table, const std::uint32_t* rows, std::size_t row_count, Use use) const {
+    if (real_ != (table.type() == CellType::f64) || !table.suits(layout_))
+      throw std::invalid_argument("the table does not fit the forest");
+    const auto row = [&](std::size_t i) { return table.buffer().row(rows == nullptr ? i : rows[i]); };
+    if (table.type() == CellType::bytes && !takes_bytes()) {
+      // Images too large for nodes of bytes: prefix sums are made a block at a time. Narrow patches sum to less than 2^16.
+      const RowBuffer buffer(block_rows, layout_.cells() * sizeof(std::uint16_t));
+      const std::uint16_t* cells[block_rows];
+      for (std::size_t first = 0; first < row_count; first += block_rows) {
+        const std::size_t size = std::min(block_rows, row_count - first);
+        for (std::size_t i = 0; i < size; ++i) {
+          auto* summed = reinterpret_cast<std::uint16_t*>(buffer.row(i));
+          fill_row<false>(reinterpret_cast<const std::uint8_t*>(row(first + i)), layout_, Quantiser(0, 255.0), summed);
+          cells[i] = summed;
+        }
+        use(CellType::u16, cells, first, size);
       }
-      add_block(tree, CellType::u16, cells, rows + first, size, out);
+      return;
     }
-  }
-
-  template <class Cell>
-  void add_block(std::size_t tree, CellType type, const Cell* const* cells, const std::uint32_t* rows, std::size_t size,
-                 double* out) const {
-    std::int32_t leaf[block_rows];
-    std::fill_n(leaf, size, root(tree));
-    find_leaves<Cell>(type, cells, size, 0, {}, leaf);
-    for (std::size_t i = 0; i < size; ++i) add_leaf(leaf[i], out + rows[i] * outputs());
+    with_cell_type(table.type(), [&](auto cell) {
+      using Cell = decltype(cell);
+      const Cell* cells[block_rows];
+      for (std::size_t first = 0; first < row_count; first += block_rows) {
+        const std::size_t size = std::min(block_rows, row_count - first);
+        for (std::size_t i = 0; i < size; ++i) cells[i] = reinterpret_cast<const Cell*>(row(first + i));
+        use(table.type(), cells, first, size);
+      }
+    });
   }
 
   void add_leaf(std::int32_t node, double* out) const {
     const std::size_t payload = static_cast<std::size_t>(-1 - static_cast<std::int64_t>(arrays_.next[node]));
     if (arrays_.class_count == 0) {
-      out[0] += arrays_.leaf_value[payload];
+      const double* values = &arrays_.leaf_value[payload * arrays_.values];
+      for (std::size_t k = 0; k < arrays_.values; ++k) out[k] += values[k];
     } else if (payload < arrays_.class_count) {
       out[payload] += 1.0;
     } else {
@@ -349,17 +410,18 @@ class Forest {
     if (real_ != (type == CellType::f64) || (bytes && !takes_bytes())) throw std::invalid_argument("cell type does not fit the forest");
     with_cell_type(type, [&](auto cell) {
       using Cell = decltype(cell);
-      const RowLayout layout(layout_.shape, bytes ? std::vector<std::uint32_t>{0} : layout_.views);
+      const RowLayout layout = bytes ? layout_.unsummed() : layout_;
       const std::size_t row_bytes = layout.cells() * sizeof(Cell);
       const std::size_t block = rows_at_once(row_bytes);
       const RowBuffer buffer(std::min(block, rows), row_bytes, bytes ? byte_margin(layout) : 0);
+      RowFiller<Cell> fill(layout, quantiser);
       std::int32_t leaf[walks_at_once];
       const Cell* cells[walks_at_once];
       for (std::size_t first = 0; first < rows; first += block) {
         const std::size_t size = std::min(block, rows - first), trees_at_once = std::clamp<std::size_t>(block / size, 1, trees());
         for (std::size_t i = 0; i < size; ++i) {
           Cell* row = reinterpret_cast<Cell*>(buffer.row(i));
-          fill_row<false>(x + (first + i) * layout.features, layout, quantiser, row);
+          fill.template operator()<false>(x + (first + i) * layout.features, row);
           for (std::size_t t = 0; t < trees_at_once; ++t) cells[t * size + i] = row;
         }
         for (std::size_t tree = 0; tree < trees(); tree += trees_at_once) {
@@ -381,6 +443,10 @@ class Forest {
   template <class Cell>
   void find_leaves(CellType type, const Cell* const* cells, std::size_t size, int extra_bits, NodeRange ahead,
                    std::int32_t* leaf) const {
+    if (!forms_.empty()) {
+      const auto half = [&](std::int32_t node) { return scaled_half(arrays_.threshold[node], extra_bits); };
+      return walk(FormSteps<Cell, decltype(half)>{arrays_.next.data(), root_of_.data(), terms(), forms_.data(), half}, cells, size, leaf, Ahead());
+    }
     const auto run = [&](const auto& steps) {
       walk(steps, cells, size, leaf, Ahead(steps.nodes + ahead.begin, steps.nodes + ahead.end, size));
     };
@@ -418,6 +484,7 @@ class Forest {
   std::vector<std::size_t> term_begin_, distribution_begin_;
   std::vector<double> distribution_scale_;
   std::vector<std::int32_t> root_of_;
+  std::vector<Form> forms_;  // of the nodes, if there are any
   mutable std::once_flag bytes_compiled_, slots_compiled_;
   mutable std::vector<ByteNode> byte_nodes_;
   mutable bool tall_ = false;  // patches of bytes of more than two rows

@@ -14,13 +14,16 @@
 #include "bytes.hpp"
 #include "criterion.hpp"
 #include "dictionary.hpp"
+#include "gradient.hpp"
+#include "pool.hpp"
 #include "project.hpp"
+#include "sampler.hpp"
 #include "split.hpp"
 #include "table.hpp"
 
 namespace morf {
 
-enum class CriterionKind : std::uint8_t { gini, entropy, squared_error, poisson, absolute_error };
+enum class CriterionKind : std::uint8_t { gini, entropy, squared_error, poisson, absolute_error, gradient };
 
 struct GrowthRule {
   CriterionKind criterion = CriterionKind::gini;
@@ -39,6 +42,8 @@ struct Targets {
   std::size_t class_count = 0;
   const std::int64_t* values = nullptr;  // regression: fixed-point target of each row
   int bits = 0;
+  const Gradients* gradients = nullptr;  // boosting
+  LeafRule leaf{};
 };
 
 // The samples a tree sees: counts of zero are left out. Weights equal counts unless classes or rows are weighted.
@@ -46,11 +51,12 @@ struct Bag {
   const std::uint32_t* count;
   const std::uint32_t* weight;
   std::size_t rows;
+  const std::uint32_t* order = nullptr;  // of the rows: the canonical one, where biases are drawn from them
 };
 
 // The nodes of one tree after another, as parallel arrays. `next` of a split is its left child, counted within its tree, and
 // the right one follows; of a leaf it is -1 - payload. Payloads below the number of classes say that the leaf is pure;
-// class_count + i points to distribution i. In regression payload i points to leaf_value[i].
+// class_count + i points to distribution i. In regression payload i points to leaf_value[i], in boosting to the i-th vector there.
 struct Trees {
   std::vector<std::uint32_t> tree_size;
   std::vector<std::int32_t> next;
@@ -61,6 +67,9 @@ struct Trees {
   std::vector<std::uint32_t> term_count;
   std::vector<std::uint32_t> term_cell;
   std::vector<double> term_weight;
+  std::vector<std::uint8_t> form_op;  // forms of the nodes, zeros for leaves and linear atoms; empty if there are no others
+  std::vector<std::int64_t> form_bias;
+  std::vector<std::uint32_t> form_window;  // count and stride of two windows each
   std::vector<std::uint32_t> distribution_size;
   std::vector<std::uint32_t> distribution_class;
   std::vector<std::uint32_t> distribution_weight;
@@ -80,7 +89,8 @@ class Grower {
   Grower(Projection<Value>& projection, const Dictionary& dictionary, const Targets& targets, const GrowthRule& rule,
          Criterion criterion, const Poll& poll)
       : rule_(rule), poll_(poll), class_count_(targets.class_count), criterion_(std::move(criterion)),
-        sampler_(dictionary), project_(projection), search_(rule.splitter) {}
+        sampler_(dictionary), project_(projection), search_(rule.splitter), has_forms_(dictionary.has_forms()),
+        in_order_(dictionary.has_biases()) {}
 
   // Appends a tree.
   void grow(const Bag& bag, std::uint64_t root_key, Trees& out) {
@@ -89,6 +99,7 @@ class Grower {
     read_bag();
     nodes_.assign(1, Node{});
     terms_.clear();
+    forms_.clear();
     const Open root{0, 0, rows_.size(), 0, root_key};
     if (rule_.max_leaf_nodes == std::numeric_limits<std::uint64_t>::max()) grow_depth_first(root);
     else grow_best_first(root);
@@ -96,6 +107,8 @@ class Grower {
   }
 
  private:
+  static constexpr bool boosted = std::is_same_v<Criterion, GradientCriterion>;
+
   // A node that may yet be split: the range of its rows and the key of its random numbers.
   struct Open {
     std::size_t index, begin, end;
@@ -126,7 +139,8 @@ class Grower {
     rows_.resize(bag_.rows);
     tree_weight_ = 0;
     std::size_t size = 0;
-    for (std::size_t row = 0; row < bag_.rows; ++row) {
+    for (std::size_t i = 0; i < bag_.rows; ++i) {
+      const std::size_t row = in_order_ && bag_.order != nullptr ? bag_.order[i] : i;
       const bool drawn = bag_.count[row] != 0;
       rows_[size] = static_cast<std::uint32_t>(row);
       size += drawn;
@@ -212,18 +226,21 @@ class Grower {
 
     found.node = open;
     found.split = {};
+    if constexpr (boosted) found.split.score = criterion_.floor();
     sampler_.begin_node();
     Stream stream(open.key), thresholds(derive(open.key, Purpose::threshold));
     // Two rows part in one way only, if at all.
     const double ceiling = node.size == 2 ? minus_infinity : criterion_.ceiling();
     const std::size_t batch = node.size == 2 ? 4 : ceiling < infinity ? lanes : rule_.candidates;
     for (int round = 0; !found.split.found() && (round < max_rounds || sampler_.enumerable()); ++round) {
+      if (boosted && round > 0) break;  // candidates that split may all be worthless
       atoms_.clear();
       // A few at a time where a split may turn out that no other can beat: most nodes of a tree are that small.
       for (std::size_t drawn = 0; drawn < rule_.candidates && !(found.split.found() && found.split.score >= ceiling);) {
         const std::size_t first = atoms_.size(), count = std::min(batch, rule_.candidates - drawn);
         sampler_.draw(stream, count, atoms_);
         drawn += count;
+        if (in_order_) project_.set_biases(node.rows, node.count, node.size, atoms_, first);
         if (atoms_.size() > first) search_candidates(node, first, thresholds, found.split);
         else if (sampler_.enumerable()) break;  // every atom was seen
       }
@@ -236,6 +253,7 @@ class Grower {
     found.atom.begin.assign({0, end - begin});
     found.atom.cell.assign(atoms_.cell.begin() + begin, atoms_.cell.begin() + end);
     found.atom.weight.assign(atoms_.weight.begin() + begin, atoms_.weight.begin() + end);
+    if (!atoms_.form.empty()) found.atom.form.assign(1, atoms_.form[found.split.candidate]);
     return true;
   }
 
@@ -292,6 +310,10 @@ class Grower {
     terms_.cell.insert(terms_.cell.end(), found.atom.cell.begin(), found.atom.cell.end());
     terms_.weight.insert(terms_.weight.end(), found.atom.weight.begin(), found.atom.weight.end());
     nodes_.resize(child + 2);
+    if (!found.atom.form.empty()) {
+      forms_.resize(child + 2);
+      forms_[node.index] = found.atom.form[0];
+    }
     const std::size_t middle = node.begin + left;
     return {{child, node.begin, middle, node.depth + 1, derive(node.key, Purpose::left)},
             {child + 1, middle, node.end, node.depth + 1, derive(node.key, Purpose::right)}};
@@ -315,6 +337,10 @@ class Grower {
           out_->distribution_weight.push_back(weight);
         }
       }
+    } else if constexpr (boosted) {
+      payload = out_->leaf_value.size();
+      criterion_.append_leaf(out_->leaf_value);
+      payload /= out_->leaf_value.size() - payload;
     } else {
       payload = out_->leaf_value.size();
       out_->leaf_value.push_back(criterion_.leaf_value());
@@ -347,6 +373,19 @@ class Grower {
         out.term_weight[term] = terms_.weight[t];
       }
     }
+    if (has_forms_) write_forms(out);
+  }
+
+  void write_forms(Trees& out) const {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const Form form = i < forms_.size() ? forms_[i] : Form{};
+      out.form_op.push_back(static_cast<std::uint8_t>(form.op));
+      out.form_bias.push_back(form.bias);
+      for (const Window& window : form.window) {
+        out.form_window.push_back(form.op == Op::none ? 0 : window.count);
+        out.form_window.push_back(form.op == Op::none ? 0 : window.stride);
+      }
+    }
   }
 
   static auto& thresholds(Trees& trees) {
@@ -368,6 +407,8 @@ class Grower {
   Trees* out_ = nullptr;
   std::vector<Node> nodes_;
   AtomList atoms_, terms_;
+  std::vector<Form> forms_;       // of the nodes so far, where there are any
+  bool has_forms_, in_order_;     // of the dictionary: forms, and biases, for which the order of the rows matters
   std::vector<Value> values_, best_values_;
   std::vector<Range<Value>> ranges_;
 };
@@ -392,6 +433,7 @@ void grow_trees(Projection<Value>& projection, const Dictionary& dictionary, con
     case CriterionKind::squared_error: return grow(SumCriterion<SquaredError>(targets.values, targets.bits));
     case CriterionKind::poisson: return grow(SumCriterion<Poisson>(targets.values, targets.bits));
     case CriterionKind::absolute_error: return grow(AbsoluteError(targets.values, targets.bits));
+    case CriterionKind::gradient: return grow(GradientCriterion(*targets.gradients, targets.leaf));
   }
 }
 
@@ -404,6 +446,10 @@ inline void grow_trees(const Table& table, const Dictionary& dictionary, const T
   }
 #endif
   with_cell_type(table.type(), [&](auto cell) {
+    if (dictionary.has_forms()) {
+      PooledProjector<decltype(cell)> projection(table);
+      return grow_trees<ValueOf<decltype(cell)>>(projection, dictionary, targets, seedlings, rule, poll, out);
+    }
     Projector<decltype(cell)> projection(table);
     grow_trees<ValueOf<decltype(cell)>>(projection, dictionary, targets, seedlings, rule, poll, out);
   });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -40,6 +41,28 @@ inline bool to_slots(const std::uint32_t* cell, const double* weight, std::size_
     if (weight[t] == 1.0 && plus < 2) slots.plus[plus++] = cell[t];
     else if (weight[t] == -1.0 && minus < 2) slots.minus[minus++] = cell[t];
     else return false;
+  }
+  return true;
+}
+
+// The same for pairs of rectangles: at most four cells added and four subtracted, where a weight of two counts twice.
+struct Octet {
+  std::uint32_t plus[4], minus[4];
+};
+
+inline bool to_octet(const std::uint32_t* cell, const double* weight, std::size_t terms, std::uint32_t zero_cell, Octet& octet) {
+  if (terms > 8) return false;
+  octet = {{zero_cell, zero_cell, zero_cell, zero_cell}, {zero_cell, zero_cell, zero_cell, zero_cell}};
+  std::size_t plus = 0, minus = 0;
+  for (std::size_t t = 0; t < terms; ++t) {
+    const double size = std::abs(weight[t]);
+    if (size != 1.0 && size != 2.0) return false;
+    std::uint32_t* const side = weight[t] > 0.0 ? octet.plus : octet.minus;
+    std::size_t& count = weight[t] > 0.0 ? plus : minus;
+    for (double k = 0.0; k < size; k += 1.0) {
+      if (count == 4) return false;
+      side[count++] = cell[t];
+    }
   }
   return true;
 }
@@ -106,6 +129,8 @@ class Projection {
   // whole_blocks(row_count), and what stands behind the values, up to there, may be overwritten.
   virtual void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first,
                           std::size_t atom_count, Value* values, std::size_t values_stride, Range<Value>* ranges) = 0;
+  // Gives forms from `first` on the biases they need, from the rows of a node; see pool.hpp.
+  virtual void set_biases(const std::uint32_t*, const std::uint32_t*, std::size_t, AtomList&, std::size_t) {}
 };
 
 template <class Cell>
@@ -151,7 +176,7 @@ class Projector final : public Projection<ValueOf<Cell>> {
 
  private:
   using Sum = SumOf<Cell>;
-  enum class Pattern : std::uint8_t { single, difference, corners, general };
+  enum class Pattern : std::uint8_t { single, difference, corners, octet, general };
 
   static constexpr std::size_t block = row_block;  // whose cells stay in the first-level cache while all atoms pass
   static constexpr std::size_t chunk = 512;
@@ -159,7 +184,10 @@ class Projector final : public Projection<ValueOf<Cell>> {
   // What the kernel needs to know of an atom.
   struct Arranged {
     Pattern pattern;
-    Slots slots;
+    union {
+      Slots slots;
+      Octet octet;
+    };
     std::uint32_t begin, end;  // of its terms, counted from the first atom's
   };
 
@@ -177,11 +205,14 @@ class Projector final : public Projection<ValueOf<Cell>> {
       Arranged& atom = atoms_[j];
       atom.begin = atoms.begin[first + j] - base;
       atom.end = atoms.begin[first + j + 1] - base;
-      const bool fits = to_slots(cell_ + atom.begin, atoms.weight.data() + base + atom.begin, atom.end - atom.begin, zero_cell_, atom.slots);
+      const double* const weight = atoms.weight.data() + base + atom.begin;
+      const std::size_t terms = atom.end - atom.begin;
+      const bool fits = to_slots(cell_ + atom.begin, weight, terms, zero_cell_, atom.slots);
       const bool corners = atom.slots.plus[1] != zero_cell_ || atom.slots.minus[1] != zero_cell_;
       const bool single = !corners && atom.slots.minus[0] == zero_cell_;
       // Floating point sums are defined in the order of the terms, which slots do not keep.
-      if (!fits || (std::is_floating_point_v<Cell> && !single)) atom.pattern = Pattern::general;
+      if (std::is_floating_point_v<Cell> && !(fits && single)) atom.pattern = Pattern::general;
+      else if (!fits) atom.pattern = to_octet(cell_ + atom.begin, weight, terms, zero_cell_, atom.octet) ? Pattern::octet : Pattern::general;
       else atom.pattern = corners ? Pattern::corners : single ? Pattern::single : Pattern::difference;
     }
   }
@@ -212,7 +243,7 @@ class Projector final : public Projection<ValueOf<Cell>> {
   // One atom applied to a few rows; its cells are read once for all of them.
   template <std::size_t count>
   void project(const Cell* const* rows, const Arranged& atom, Value* out) const {
-    const Slots s = atom.slots;
+    const Slots& s = atom.slots;
     const auto at = [](const Cell* row, std::uint32_t cell) { return static_cast<Sum>(row[cell]); };
     switch (atom.pattern) {
       case Pattern::single:
@@ -225,6 +256,16 @@ class Projector final : public Projection<ValueOf<Cell>> {
         for (std::size_t b = 0; b < count; ++b)
           out[b] = value_of_sum<Cell>(at(rows[b], s.plus[0]) - at(rows[b], s.minus[0]) - at(rows[b], s.minus[1]) + at(rows[b], s.plus[1]));
         break;
+      case Pattern::octet: {
+        const Octet o = atom.octet;
+        for (std::size_t b = 0; b < count; ++b) {
+          const Cell* const row = rows[b];
+          const Sum first = at(row, o.plus[0]) + at(row, o.plus[1]) - at(row, o.minus[0]) - at(row, o.minus[1]);
+          const Sum second = at(row, o.plus[2]) + at(row, o.plus[3]) - at(row, o.minus[2]) - at(row, o.minus[3]);
+          out[b] = value_of_sum<Cell>(first + second);
+        }
+        break;
+      }
       case Pattern::general: {
         Sum sums[count] = {};
         for (std::uint32_t t = atom.begin; t < atom.end; ++t) {

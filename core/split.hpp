@@ -29,11 +29,12 @@ struct SideLimits {
 // (t, t + 1) for integers, whose midpoint sends the same rows left, and as (t, t) for float64.
 template <class Value>
 struct Split {
-  double score = minus_infinity;
-  std::size_t candidate = 0;
+  static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+  double score = minus_infinity;  // at first, of what a split must be better than
+  std::size_t candidate = none;
   Value below{}, above{};
 
-  bool found() const { return score > minus_infinity; }
+  bool found() const { return candidate != none; }
 };
 
 inline constexpr std::size_t small_node = 64;  // counts, and rows: up to here sorting is cheaper than a histogram

@@ -5,6 +5,7 @@
 // and have no prefix sums.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +23,7 @@
 #endif
 
 #include "dictionary.hpp"
+#include "random.hpp"
 
 namespace morf {
 
@@ -121,25 +123,53 @@ class RowBuffer {
   std::unique_ptr<std::byte, Release> bytes_;
 };
 
-// What the cells of a row are: a view of the sample for each mask of axes along which it holds prefix sums.
+// What the cells of a row are: views of the sample one after the other, each of a source and with prefix sums along a mask of axes.
 struct RowLayout {
   std::vector<std::int64_t> shape;
   std::vector<std::uint32_t> views;
+  std::vector<Source> sources;           // of the views
+  std::vector<PooledView> pooled_views;  // behind the others
   std::int64_t features = 1;
 
   RowLayout(std::vector<std::int64_t> sample_shape, std::vector<std::uint32_t> view_masks)
-      : shape(std::move(sample_shape)), views(std::move(view_masks)) {
+      : RowLayout(std::move(sample_shape), view_masks, std::vector<Source>(view_masks.size())) {}
+  RowLayout(std::vector<std::int64_t> sample_shape, std::vector<std::uint32_t> view_masks, std::vector<Source> view_sources,
+            std::vector<PooledView> views_to_pool = {})
+      : shape(std::move(sample_shape)), views(std::move(view_masks)), sources(std::move(view_sources)),
+        pooled_views(std::move(views_to_pool)) {
     if (shape.size() > max_rank) throw std::invalid_argument("more than 32 axes");
     for (const std::int64_t length : shape) {
       if (length < 1 || length > (std::int64_t{1} << 29)) throw std::invalid_argument("impossible sample shape");
       features *= length;
       if (features > (std::int64_t{1} << 29)) throw std::invalid_argument("more than 2^29 features");
     }
-    if (views.empty() || views.size() * static_cast<std::size_t>(features) >= (std::size_t{1} << 31))
-      throw std::invalid_argument("impossible number of views");
+    const auto check = [](bool right) {
+      if (!right) throw std::invalid_argument("impossible number of views");
+    };
+    check(views.size() + pooled_views.size() > 0 && sources.size() == views.size() && cells() <= (std::size_t{1} << 31));
+    const Deriver deriver(shape);
+    for (const Source& source : sources) deriver.check(source);
+    for (const PooledView& view : pooled_views) {
+      deriver.check(view.source);
+      pooled_cells_ += PooledLayout(shape, view).cells();
+      check(cells() <= (std::size_t{1} << 31));
+    }
   }
-  explicit RowLayout(const Dictionary& dictionary) : RowLayout(dictionary.shape(), dictionary.views()) {}
-  std::size_t cells() const { return views.size() * static_cast<std::size_t>(features) + 1; }
+  explicit RowLayout(const Dictionary& dictionary)
+      : RowLayout(dictionary.shape(), dictionary.views(), dictionary.view_sources(), dictionary.pooled_views()) {}
+
+  // The raw values alone, which is what tables of bytes hold.
+  RowLayout unsummed() const { return RowLayout(shape, {0}); }
+
+  std::size_t cells() const { return views.size() * static_cast<std::size_t>(features) + pooled_cells_ + 1; }
+  // Whether there are views of the raw values alone, and none for pooling.
+  bool plain() const {
+    return pooled_views.empty() &&
+           std::all_of(sources.begin(), sources.end(), [](const Source& source) { return source.kind == Source::Kind::raw; });
+  }
+
+ private:
+  std::size_t pooled_cells_ = 0;
 };
 
 // Replaces each cell of a view by the sum of the cells up to it along one axis.
@@ -162,6 +192,16 @@ void accumulate_along(Cell* view, std::int64_t features, std::int64_t length, st
 // Bytes are read eight at a time, in up to three rows below a patch's first, into the next sample or the margin behind the last;
 // what is not needed is masked.
 inline std::size_t byte_margin(const RowLayout& layout) { return 8 + 3 * static_cast<std::size_t>(layout.shape.back()); }
+
+// Replaces the values of a view by prefix sums.
+template <class Cell>
+void accumulate(Cell* view, const RowLayout& layout, std::uint32_t prefixed_axes) {
+  std::int64_t stride = 1;
+  for (std::size_t axis = layout.shape.size(); axis-- > 0;) {
+    if (prefixed_axes >> axis & 1u) accumulate_along(view, layout.features, layout.shape[axis], stride);
+    stride *= layout.shape[axis];
+  }
+}
 
 // Writes the cells of one sample. Returns a hash of its values that does not depend on their input type.
 template <bool hashed = true, class In, class Cell>
@@ -200,26 +240,68 @@ std::uint64_t fill_row(const In* x, const RowLayout& layout, const Quantiser& qu
   if (j < p) h1 = step(h1, put(j++));
   if (j < p) h2 = step(h2, put(j++));
   for (std::size_t v = 1; v < layout.views.size(); ++v) std::memcpy(row + v * p, row, p * sizeof(Cell));
-  if constexpr (std::is_integral_v<Cell>) {
-    for (std::size_t v = 0; v < layout.views.size(); ++v) {
-      std::int64_t stride = 1;
-      for (std::size_t axis = layout.shape.size(); axis-- > 0;) {
-        if (layout.views[v] >> axis & 1u) accumulate_along(row + v * p, p, layout.shape[axis], stride);
-        stride *= layout.shape[axis];
-      }
-    }
-  }
+  if constexpr (std::is_integral_v<Cell>)
+    for (std::size_t v = 0; v < layout.views.size(); ++v) accumulate(row + v * p, layout, layout.views[v]);
   row[layout.cells() - 1] = 0;
   return mix(mix(mix(mix(h0) ^ h1) ^ h2) ^ h3);
 }
+
+// Writes the cells of one sample after another, whatever their sources. Holds scratch memory; one a thread.
+template <class Cell>
+class RowFiller {
+ public:
+  RowFiller(const RowLayout& layout, const Quantiser& quantiser)
+      : layout_(layout), unsummed_(layout.unsummed()), quantiser_(quantiser), plain_(layout.plain()), derive_(layout.shape) {
+    if (!plain_ && !std::is_integral_v<Cell>) throw std::invalid_argument("float64 tables have no derived channels and no pooled views");
+    for (const PooledView& view : layout.pooled_views) pooled_.emplace_back(layout.shape, view);
+  }
+
+  template <bool hashed = true, class In>
+  std::uint64_t operator()(const In* x, Cell* row) {
+    if (plain_) return fill_row<hashed>(x, layout_, quantiser_, row);
+    std::uint64_t hash = 0;
+    if constexpr (std::is_integral_v<Cell>) {
+      const auto p = static_cast<std::size_t>(layout_.features);
+      raw_.resize(p + 1);
+      hash = fill_row<hashed>(x, unsummed_, quantiser_, raw_.data());
+      derive_.begin(raw_.data());
+      for (std::size_t v = 0; v < layout_.views.size(); ++v) {
+        const std::int64_t* const values = derive_(layout_.sources[v]);
+        Cell* const view = row + v * p;
+        for (std::size_t j = 0; j < p; ++j) view[j] = static_cast<Cell>(values[j]);
+        accumulate(view, layout_, layout_.views[v]);
+      }
+      Cell* view = row + layout_.views.size() * p;
+      for (std::size_t v = 0; v < pooled_.size(); ++v) {
+        std::fill_n(view, pooled_[v].lead, Cell{0});
+        fill_plane(derive_(layout_.pooled_views[v].source), layout_.shape, pooled_[v], view + pooled_[v].lead);
+        accumulate_on(view, pooled_[v].cells(), pooled_[v], layout_.pooled_views[v].prefixed);
+        view += pooled_[v].cells();
+      }
+      row[layout_.cells() - 1] = 0;
+    }
+    return hash;
+  }
+
+ private:
+  const RowLayout& layout_;
+  RowLayout unsummed_;
+  Quantiser quantiser_;
+  bool plain_;
+  Deriver derive_;
+  std::vector<std::int64_t> raw_;
+  std::vector<PooledLayout> pooled_;
+};
 
 class Table {
  public:
   // Rows without values yet: `fill` must write each of them.
   Table(std::size_t rows, const Dictionary& dictionary, CellType type)
       : type_(type), rows_(rows),
-        layout_(dictionary.shape(), type == CellType::bytes ? std::vector<std::uint32_t>{0} : dictionary.views()),
+        layout_(type == CellType::bytes ? RowLayout(dictionary).unsummed() : RowLayout(dictionary)),
         buffer_(rows, row_bytes(), type == CellType::bytes ? byte_margin(layout_) : 0), hash_(rows) {
+    if (type == CellType::bytes && !RowLayout(dictionary).plain())
+      throw std::invalid_argument("tables of bytes have no derived channels");
     if (type == CellType::f64 && !dictionary.direct())
       throw std::invalid_argument("float64 tables have no prefix sums: the dictionary must be direct");
   }
@@ -235,14 +317,17 @@ class Table {
   void fill(const In* x, std::size_t first, std::size_t count, const Quantiser& quantiser) {
     with_cell_type(type_, [&](auto cell) {
       using Cell = decltype(cell);
+      RowFiller<Cell> fill(layout_, quantiser);
       for (std::size_t i = 0; i < count; ++i)
-        hash_[first + i] = fill_row(x + i * layout_.features, layout_, quantiser, reinterpret_cast<Cell*>(buffer_.row(first + i)));
+        hash_[first + i] = fill(x + i * layout_.features, reinterpret_cast<Cell*>(buffer_.row(first + i)));
     });
   }
 
   // Whether atoms over such rows may be applied to this table.
   bool suits(const RowLayout& layout) const {
-    return layout_.shape == layout.shape && (type_ == CellType::bytes || layout_.views == layout.views);
+    if (type_ == CellType::bytes) return layout_.shape == layout.shape && layout.plain();
+    return layout_.shape == layout.shape && layout_.views == layout.views && layout_.sources == layout.sources &&
+           layout_.pooled_views == layout.pooled_views;
   }
   bool suits(const Dictionary& dictionary) const { return suits(RowLayout(dictionary)); }
 

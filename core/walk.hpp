@@ -168,7 +168,7 @@ class PatchReader {
  public:
   explicit PatchReader(const RowLayout& layout) {
     const std::size_t rank = layout.shape.size();
-    if (!MORFOREST_BYTE_PATCHES || rank == 0 || layout.views.size() != 1) return;
+    if (!MORFOREST_BYTE_PATCHES || rank == 0 || layout.views.size() != 1 || !layout.plain()) return;
     const std::uint32_t last = 1u << (rank - 1), before = last >> 1;
     if (layout.views[0] != last && (rank == 1 || layout.views[0] != (last | before))) return;
     width_ = layout.shape[rank - 1];

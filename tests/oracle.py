@@ -4,241 +4,53 @@ Every function here follows that page and nothing else, so that a difference bet
 a mistake in one of them or a gap in the page. Speed is of no interest: a split is scored from its
 rows anew, an atom is a dense vector, and counters are Python integers, which cannot overflow.
 
-The page in the order of this file: random numbers, dictionaries, numbers, criteria, splits, trees,
-forests.
+The page in the order of this file: random numbers and dictionaries (in `oracle_atoms.py`), numbers,
+criteria, splits, trees, forests.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
-
-# --- random numbers --------------------------------------------------------------------------
-
-MASK = 2**64 - 1
-GOLDEN = 0x9E3779B97F4A7C15
-
-BAG, ROOT, LEFT, RIGHT, THRESHOLDS = 1, 2, 3, 4, 5
-
-
-def mix(z: int) -> int:
-    """Scramble 64 bits; a bijection."""
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-    return z ^ (z >> 31)
-
-
-def derive(key: int, index: int) -> int:
-    """The key of child `index` of `key`."""
-    return mix(key ^ mix((index + GOLDEN) & MASK))
-
-
-def tree_key(seed: int, tree: int) -> int:
-    return derive(mix(seed), tree)
-
-
-class Stream:
-    """The numbers of one key, in order."""
-
-    def __init__(self, key: int):
-        self.state = key
-
-    def next(self) -> int:
-        self.state = (self.state + GOLDEN) & MASK
-        return mix(self.state)
-
-    def below(self, n: int) -> int:
-        """A number in 0..n-1. A draw without choice consumes nothing."""
-        return 0 if n == 1 else (self.next() * n) >> 64
-
-    def fraction(self) -> float:
-        """A number in [0, 1) of 53 bits."""
-        return (self.next() >> 11) / 2.0**53
-
-
-# --- dictionaries ----------------------------------------------------------------------------
-
-
-def cumulative_fractions(probabilities: Sequence[float]) -> list[int]:
-    """Probabilities, up to a factor, as a rising table of 64-bit fractions that ends at one."""
-    total = sum(map(Fraction, probabilities))
-    running, table = Fraction(0), []
-    for probability in probabilities:
-        running += Fraction(probability)
-        table.append(min(round(running / total * 2**64), MASK))
-    table[-1] = MASK
-    return table
-
-
-def first_at_least(table: Sequence[int], x: int) -> int:
-    return next(index for index, value in enumerate(table) if x <= value)
-
-
-def floyd(stream: Stream, total: int, size: int, sign: bool = False) -> dict[int, int]:
-    """`size` distinct numbers below `total`, each with its weight: 1, or a fair sign."""
-    taken: dict[int, int] = {}
-    for j in range(total - size, total):
-        t = stream.below(j + 1)
-        index = j if t in taken else t
-        taken[index] = -1 if sign and stream.next() >> 63 else 1
-    return taken
-
-
-class UniformAtoms:
-    """Rows of a matrix, drawn without replacement within a node."""
-
-    def __init__(self, matrix: np.ndarray):
-        self.matrix = np.asarray(matrix)
-        self.start_node()
-
-    def start_node(self) -> None:
-        self.permutation = list(range(len(self.matrix)))
-        self.drawn = 0
-
-    def draw(self, stream: Stream) -> np.ndarray | None:
-        if self.drawn == len(self.matrix):
-            return None
-        i = self.drawn
-        j = i + stream.below(len(self.matrix) - i)
-        entries = self.permutation
-        entries[i], entries[j] = entries[j], entries[i]
-        self.drawn += 1
-        return self.matrix[entries[i]]
-
-
-def axis_atoms(n_features: int) -> UniformAtoms:
-    return UniformAtoms(np.eye(n_features, dtype=np.int64))
-
-
-class Component:
-    """A component that can be drawn from for ever."""
-
-    def start_node(self) -> None:
-        """Draws do not depend on those before them, so a node has nothing to reset."""
-
-
-class WeightedAtoms(Component):
-    """Rows of a matrix, drawn with replacement by their probabilities."""
-
-    def __init__(self, matrix: np.ndarray, probabilities: Sequence[float]):
-        self.matrix = np.asarray(matrix)
-        self.table = cumulative_fractions(probabilities)
-
-    def draw(self, stream: Stream) -> np.ndarray:
-        return self.matrix[first_at_least(self.table, stream.next())]
-
-
-def poisson_sizes(rate: float, n_features: int) -> list[float]:
-    """Poisson(rate) on 1..p, up to a factor."""
-    sizes = range(1, n_features + 1)
-    logs = [size * math.log(rate) - math.lgamma(size + 1) for size in sizes]
-    return [math.exp(value - max(logs)) for value in logs]
-
-
-def binomial_sizes(density: float, n_features: int) -> list[float]:
-    """Binomial(p, density) on 1..p, up to a factor."""
-    if density == 1.0:
-        return [0.0] * (n_features - 1) + [1.0]
-    odds = math.log(density) - math.log1p(-density)
-    logs = [
-        size * odds - math.lgamma(size + 1) - math.lgamma(n_features - size + 1)
-        for size in range(1, n_features + 1)
-    ]
-    return [math.exp(value - max(logs)) for value in logs]
-
-
-class SparseAtoms(Component):
-    """Random features with random signs; `sizes` are the odds of 1, 2, ... nonzeros."""
-
-    def __init__(self, n_features: int, sizes: Sequence[float]):
-        self.n_features = n_features
-        self.table = cumulative_fractions(sizes)
-
-    def draw(self, stream: Stream) -> np.ndarray:
-        nonzeros = 1 + first_at_least(self.table, stream.next())
-        atom = np.zeros(self.n_features, dtype=np.int64)
-        for feature, sign in floyd(stream, self.n_features, nonzeros, sign=True).items():
-            atom[feature] = sign
-        return atom
-
-
-@dataclass
-class PatchAxis:
-    length: int
-    min_size: int
-    max_size: int
-    boundary: str = "zero"
-    contiguous: bool = True
-
-    def draw(self, stream: Stream) -> list[int]:
-        """The indices of one side of a patch."""
-        length = self.length
-        size = self.min_size + stream.below(self.max_size - self.min_size + 1)
-        if not self.contiguous:
-            return list(floyd(stream, length, size))
-        if self.boundary == "zero":
-            start = stream.below(length + size - 1) - (size - 1)
-            return [index for index in range(start, start + size) if 0 <= index < length]
-        if self.boundary == "inside":
-            start = stream.below(length - size + 1)
-            return list(range(start, start + size))
-        start = stream.below(length)
-        return [index % length for index in range(start, start + size)]
-
-
-class PatchAtoms(Component):
-    """Indicators of a product of index sets, one set an axis."""
-
-    def __init__(self, axes: Sequence[PatchAxis]):
-        self.axes = axes
-
-    def draw(self, stream: Stream) -> np.ndarray:
-        atom = np.zeros([axis.length for axis in self.axes], dtype=np.int64)
-        atom[np.ix_(*[axis.draw(stream) for axis in self.axes])] = 1
-        return atom.ravel()
-
-
-MAX_ROUNDS = 16
-
-
-class Dictionary:
-    """Components with probabilities."""
-
-    def __init__(self, components: Sequence, probabilities: Sequence[float] = (1.0,)):
-        self.components = components
-        self.table = cumulative_fractions(probabilities)
-
-    def start_node(self) -> None:
-        for component in self.components:
-            component.start_node()
-
-    def draw(self, stream: Stream) -> np.ndarray | None:
-        """One atom, or None where the chosen component is exhausted."""
-        choice = first_at_least(self.table, stream.next()) if len(self.components) > 1 else 0
-        return self.components[choice].draw(stream)
-
-    def rounds(self, stream: Stream, n_candidates: int) -> Iterator[list[np.ndarray]]:
-        """The candidates of one node, round after round, for as long as it may ask again."""
-        self.start_node()
-        first = self.components[0]
-        finite = len(self.components) == 1 and isinstance(first, UniformAtoms)
-        for _ in range(len(first.matrix) if finite else MAX_ROUNDS):
-            draws = [self.draw(stream) for _ in range(n_candidates)]
-            yield [atom for atom in draws if atom is not None]
-
-
-def sample(dictionary: Dictionary, n_atoms: int, key: int) -> np.ndarray:
-    """Atoms as rows, drawn as by one node of this key."""
-    dictionary.start_node()
-    stream = Stream(key)
-    draws = [dictionary.draw(stream) for _ in range(n_atoms)]
-    return np.array([atom for atom in draws if atom is not None])
-
+from oracle_atoms import (  # noqa: F401
+    BAG,
+    GOLDEN,
+    LEFT,
+    LOBES,
+    MASK,
+    MAX_ROUNDS,
+    RIGHT,
+    ROOT,
+    THRESHOLDS,
+    Boxes,
+    Component,
+    Dictionary,
+    HaarAtoms,
+    KernelAtoms,
+    PairAtoms,
+    PatchAtoms,
+    PatchAxis,
+    SparseAtoms,
+    Stream,
+    UniformAtoms,
+    WeightedAtoms,
+    axis_atoms,
+    binomial_sizes,
+    cumulative_fractions,
+    derive,
+    first_at_least,
+    floyd,
+    mix,
+    poisson_sizes,
+    sample,
+    tree_key,
+)
+from oracle_forms import PooledAtom, VarianceAtom
 
 # --- numbers ---------------------------------------------------------------------------------
 
@@ -251,8 +63,42 @@ def fixed_point(values: np.ndarray, bits: int) -> np.ndarray:
     return np.rint(np.ldexp(values.astype(np.float64), bits)).astype(np.int64)
 
 
+def with_border(q: np.ndarray, axis: int) -> np.ndarray:
+    """Samples (n, ...) with the values at both ends of an axis once more."""
+    return np.pad(q, [(1, 1) if k == axis else (0, 0) for k in range(q.ndim)], mode="edge")
+
+
+def derive_channel(q: np.ndarray, kind: str, axis=0, other_axis=0, cosine=1.0, sine=0.0):
+    """A channel of integer samples (n, *shape); axes are those of a sample."""
+    if kind == "raw":
+        return q
+    if kind == "square":
+        return q * q
+    if kind == "squared_difference":
+        return derive_channel(q, "difference", axis) ** 2
+    if kind == "difference":
+        wide = with_border(q, axis + 1)
+        return np.diff(wide, axis=axis + 1).take(range(1, q.shape[axis + 1] + 1), axis + 1)
+    down, right = (
+        np.diff(with_border(q, a + 1), axis=a + 1).astype(np.float64) for a in (axis, other_axis)
+    )
+    down, right = (
+        sum(d.take(range(k, k + q.shape[a + 1]), a + 1) for k in (0, 1))
+        for d, a in ((down, axis), (right, other_axis))
+    )
+    length = np.sqrt(down * down + right * right)
+    if kind == "magnitude":
+        return np.rint(length).astype(np.int64)
+    down, right = (d / np.where(length > 0, length, 1) for d in (down, right))
+    c = np.maximum(right * cosine + down * sine, 0.0)
+    fourth = (c * c) * (c * c)
+    return np.rint(length * (fourth * fourth * c)).astype(np.int64)
+
+
 def project(cells: np.ndarray, atom: np.ndarray) -> np.ndarray:
     """The value of each row. Float cells are summed one by one in feature order."""
+    if isinstance(atom, (PooledAtom, VarianceAtom)):
+        return atom.values(cells)
     if np.issubdtype(cells.dtype, np.integer):
         return cells.astype(np.int64) @ atom
     values = np.zeros(len(cells))
@@ -303,13 +149,8 @@ class Rows:
     n_classes: int = 0
 
     def __getitem__(self, keep: np.ndarray) -> Rows:
-        return Rows(
-            self.cells[keep],
-            self.target[keep],
-            self.counts[keep],
-            self.weights[keep],
-            self.n_classes,
-        )
+        arrays = ("cells", "target", "counts", "weights")
+        return replace(self, **{name: getattr(self, name)[keep] for name in arrays})
 
     def __len__(self) -> int:
         return len(self.target)
@@ -388,12 +229,15 @@ CRITERIA: dict[str, Callable[[Rows], float | int | None]] = {
     "squared_error": squared_error,
     "poisson": poisson,
     "absolute_error": absolute_error,
+    "gradient": lambda rows: rows.worth(),
 }
 
 
 def gain_of(criterion: str, score: float, rows: Rows, tree_weight: int, bits: int) -> float:
     """The weighted decrease in impurity of a split of these rows, in units of the target."""
     difference = score - CRITERIA[criterion](rows)
+    if criterion == "gradient":
+        return rows.in_units(difference) / tree_weight
     if criterion in ("entropy", "log_loss"):
         return difference / 2.0**24 / tree_weight
     if criterion == "squared_error":
@@ -480,8 +324,13 @@ def random_threshold(values: np.ndarray, stream: Stream) -> list[int | float]:
 
 
 def best_split(rows: Rows, atoms: list[np.ndarray], growth: Growth, thresholds: Stream):
-    """The best split over these candidates: of equals the first candidate, then threshold."""
-    best = None
+    """The best split over these candidates: of equals the first candidate, then threshold.
+
+    In boosting it must be better than none.
+    """
+    best, floor = None, -math.inf
+    if growth.criterion == "gradient":
+        floor = rows.worth()
     for atom in atoms:
         values = project(rows.cells, atom)
         if growth.splitter == "random":
@@ -491,7 +340,7 @@ def best_split(rows: Rows, atoms: list[np.ndarray], growth: Growth, thresholds: 
         for threshold in places:
             goes_left = below_threshold(values, threshold)
             score = score_of(rows, goes_left, growth)
-            if score is not None and (best is None or score > best.score):
+            if score is not None and score > (floor if best is None else best.score):
                 best = Split(atom, threshold, score, goes_left)
     return best
 
@@ -532,9 +381,14 @@ def find_split(node: Node, dictionary: Dictionary, growth: Growth, tree_weight: 
         return None
     thresholds = Stream(derive(node.key, THRESHOLDS))
     for atoms in dictionary.rounds(Stream(node.key), growth.n_candidates):
+        atoms = [
+            atom.with_bias(node.rows) if isinstance(atom, PooledAtom) else atom for atom in atoms
+        ]
         split = best_split(node.rows, atoms, growth, thresholds)
         if split is not None:
             break
+        if growth.criterion == "gradient":  # no second try
+            return None
     else:
         return None
     split.gain = gain_of(growth.criterion, split.score, node.rows, tree_weight, growth.bits)
@@ -579,7 +433,10 @@ def grow_best_first(root: Node, find: Callable[[Node], Split | None], max_leaf_n
 
 
 def grow_tree(rows: Rows, dictionary: Dictionary, growth: Growth, key: int) -> list[Node]:
-    """The nodes of one tree, in order. `key` is the tree's."""
+    """The nodes of one tree, in order. `key` is the tree's; rows are in canonical order.
+
+    That order matters where atoms have biases, and only there.
+    """
     rows = rows[rows.counts > 0]
     root = Node(rows, derive(key, ROOT), depth=0)
 

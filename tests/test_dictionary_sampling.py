@@ -4,14 +4,30 @@ Seeds are fixed, so a test passes always or never; the level only says how surpr
 may be. `law` in a name is a table from atom to probability, written down from the formula.
 """
 
-from itertools import combinations, product
+from functools import reduce
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from morforest import Atoms, Axis, Mixture, Patch, SparseOblique
+from morforest import (
+    Atoms,
+    Axis,
+    Difference,
+    Gradient,
+    Haar,
+    Kernel,
+    Magnitude,
+    Mixture,
+    Pair,
+    Patch,
+    Raw,
+    SparseOblique,
+    Square,
+)
 from morforest.dictionary import resolve
+from morforest.kernels import gabor_kernels, rocket_kernels
 
 LEVEL = 1e-3
 N_DRAWS = 20_000
@@ -191,6 +207,239 @@ def test_no_axis_need_be_contiguous():
     assert fit_of(draw(dictionary, (4, 3)), law) > LEVEL
 
 
+def log_uniform(low, high):
+    """The law of a whole number k whose logarithm is uniform: log(k + 1) - log(k)."""
+    odds = np.log(np.arange(low, high + 1) + 1.0) - np.log(np.arange(low, high + 1))
+    return odds / odds.sum()
+
+
+def test_sizes_on_a_logarithmic_scale():
+    atoms = draw(Patch(min_size=(1, 2), max_size=(1, 9), boundary="inside", scale="log"), (2, 12))
+    widths = atoms.any(axis=1).sum(axis=1).astype(int)
+    counts = np.bincount(widths, minlength=10)
+    assert counts[:2].sum() == 0
+    assert chi_square(counts[2:], log_uniform(2, 9)) > LEVEL
+    assert chi_square(counts[2:], np.full(8, 1 / 8)) < 1e-9
+
+
+# --- rectangles side by side -----------------------------------------------------------------
+
+LOBES = {"two": (1, -1), "three": (1, -2, 1), "square": (1, -1)}
+
+
+def add_to(law, key, probability):
+    key = tuple(np.ravel(key))
+    law[key] = law.get(key, 0.0) + probability
+
+
+def lobes_law(length, low, high, weights):
+    """The probability of each factor of an atom along one axis."""
+    law = {}
+    for size in range(low, high + 1):
+        cut = min(size, length // len(weights))
+        places = length - cut * len(weights) + 1
+        for start in range(places):
+            factor = np.zeros(length)
+            factor[start : start + cut * len(weights)] = np.repeat(weights, cut)
+            add_to(law, factor, 1 / (high - low + 1) / places)
+    return law
+
+
+def haar_law(shape, low, high, kinds, lobed):
+    law = {}
+    for kind in kinds:
+        choices = list(permutations(lobed, 2 if kind == "square" else 1))
+        for chosen in choices:
+            factors = [
+                lobes_law(length, low, high, LOBES[kind] if axis in chosen else (1,)).items()
+                for axis, length in enumerate(shape)
+            ]
+            for parts in product(*factors):
+                atom = reduce(np.multiply.outer, [np.array(factor) for factor, _ in parts])
+                add_to(law, atom, np.prod([p for _, p in parts]) / len(kinds) / len(choices))
+    return law
+
+
+@pytest.mark.parametrize(
+    ("shape", "low", "high", "kinds", "lobed"),
+    [
+        ((8,), 1, 3, ["two"], [0]),
+        ((7,), 1, 3, ["three"], [0]),  # the largest are cut
+        ((7,), 2, 2, ["two", "three"], [0]),
+        ((3, 4), 1, 2, ["two"], [0, 1]),
+        ((3, 6), 1, 2, ["three", "two"], [1]),
+        ((4, 4), 1, 2, ["square"], [0, 1]),
+        ((2, 2, 3), 1, 1, ["square", "two"], [0, 1, 2]),
+    ],
+)
+def test_haar_atoms_follow_their_law(shape, low, high, kinds, lobed):
+    dictionary = Haar(low, high, lobes=kinds, axes=lobed)
+    law = haar_law(shape, low, high, kinds, lobed)
+    assert fit_of(draw(dictionary, shape), law) > LEVEL
+    assert all(sum(atom) == 0 for atom in law)
+
+
+def test_haar_atoms_stand_along_all_axes_but_that_of_channels():
+    atoms = Haar(1, 1, lobes="two").sample((3, 4), 500, channel_axis=0).toarray().reshape(-1, 3, 4)
+    assert ((atoms != 0).any(axis=2).sum(axis=1) == 1).all()
+    atoms = Haar(1, 1, lobes="two").sample((3, 4), 500).toarray().reshape(-1, 3, 4)
+    assert set((atoms != 0).any(axis=2).sum(axis=1)) == {1, 2}
+
+
+# --- pairs -----------------------------------------------------------------------------------
+
+
+def pair_law(shape, low, high, reach, channels=1):
+    sides = []
+    for length, far in zip(shape, reach, strict=True):
+        side = {}
+        for size in range(low, high + 1):
+            for start, step in product(range(length - size + 1), range(-far, far + 1)):
+                moved = min(max(start + step, 0), length - size)
+                share = 1 / (high - low + 1) / (length - size + 1) / (2 * far + 1)
+                add_to(side, (size, start, moved), share)
+        sides.append(side.items())
+    again = 0.5 / channels if channels > 1 else 0.0
+    law = {}
+    for first, second in product(range(channels), repeat=2):
+        of_channels = (again + 0.5 * (first == second) if channels > 1 else 1.0) / channels
+        for parts in product(*sides):
+            boxes = [tuple(slice(p[k], p[k] + p[0]) for p, _ in parts) for k in (1, 2)]
+            atom = np.zeros((channels, *shape))
+            atom[(first, *boxes[0])] = 1
+            if (first, boxes[0]) != (second, boxes[1]):
+                atom[(second, *boxes[1])] -= 1
+            add_to(law, atom, of_channels * np.prod([p for _, p in parts]))
+    return law
+
+
+@pytest.mark.parametrize(
+    ("shape", "low", "high", "reach"),
+    [((7,), 1, 3, [2]), ((5,), 2, 2, [4]), ((3, 4), 1, 2, [1, 0]), ((2, 3), 1, 1, [1, 2])],
+)
+def test_pairs_follow_their_law(shape, low, high, reach):
+    atoms = draw(Pair(low, high, reach=tuple(reach)), shape)
+    assert fit_of(atoms, pair_law(shape, low, high, reach)) > LEVEL
+
+
+def test_pairs_across_channels_follow_their_law():
+    dictionary = Pair(1, 2, reach=1, channels=[Raw(), Difference()])
+    atoms = dictionary.sample(4, N_DRAWS, random_state=0).toarray()
+    assert fit_of(atoms, pair_law((4,), 1, 2, [1], channels=2)) > LEVEL
+
+
+def test_samples_of_pairs_hold_each_feature_once():
+    atoms = Pair(2, 3, reach=2).sample((4, 5), 300, random_state=0)
+    assert atoms.has_canonical_format
+    assert (atoms.data != 0).all()
+
+
+# --- channels --------------------------------------------------------------------------------
+
+
+def test_channels_are_drawn_equally_often_and_listed_in_order():
+    channels = [Square(), Gradient(3), Raw(), Magnitude(), Raw()]  # six, for one is there twice
+    atoms = Patch(1, 1, channels=channels).sample((2, 2), N_DRAWS, random_state=0)
+    assert atoms.shape[1] == 6 * 4
+    assert fit_of(atoms.toarray(), {tuple(unit): 1 / 24 for unit in np.eye(24)}) > LEVEL
+
+
+def test_parts_of_a_mixture_share_channels():
+    parts = [Haar(channels=[Square(), Raw()]), Axis(), Patch(1, 1, channels=Difference())]
+    atoms = Mixture(parts).sample(5, 3000, random_state=0).toarray().reshape(-1, 3, 5)
+    signed = (atoms < 0).any(axis=(1, 2))
+    assert not atoms[signed, 2].any()
+    plain = atoms[~signed]
+    assert not plain[:, 0].any()
+    assert plain[:, 1].any()
+    assert plain[:, 2].any()
+
+
+# --- kernels ---------------------------------------------------------------------------------
+
+
+def kernel_law(kernels, shape, dilations=(1.0,)):
+    """Kernels with as many axes as a sample; probabilities of dilations 1, 2, ..."""
+    law = {}
+    for kernel, (index, share) in product(kernels, enumerate(dilations)):
+        if share == 0:
+            continue
+        rate = index + 1
+        sizes = [(k - 1) * rate + 1 for k in kernel.shape]
+        starts = [range(w - size + 1) for w, size in zip(shape, sizes, strict=True)]
+        for start in product(*starts):
+            atom = np.zeros(shape)
+            box = tuple(slice(s, s + k, rate) for s, k in zip(start, sizes, strict=True))
+            atom[box] = kernel
+            add_to(law, atom, share / len(kernels) / np.prod([len(places) for places in starts]))
+    return law
+
+
+def test_kernels_follow_their_law():
+    own = [np.array([[1, 0, -2]]), np.array([[1], [3]])]
+    atoms = draw(Kernel([own[0][0], own[1]]), (2, 5))
+    assert fit_of(atoms, kernel_law(own, (2, 5))) > LEVEL
+
+
+def test_dilations_follow_their_law():
+    kernel = np.array([1, 2, -1])
+    atoms = draw(Kernel(kernel, dilation="log"), (12,))
+    assert fit_of(atoms, kernel_law([kernel], (12,), log_uniform(1, 5))) > LEVEL
+    atoms = draw(Kernel(kernel, dilation=4), (12,))
+    assert fit_of(atoms, kernel_law([kernel], (12,), [0, 0, 0, 1])) > LEVEL
+
+
+def test_signs_are_fair():
+    atoms = draw(Kernel("sign", 2, (3, 2)), (3, 2))
+    law = {}
+    for height, width in ((2, 2), (3, 2)):
+        starts = 3 - height + 1
+        for signs in product([-1, 1], repeat=height * width):
+            for start in range(starts):
+                atom = np.zeros((3, 2))
+                atom[start : start + height] = np.reshape(signs, (height, width))
+                add_to(law, atom, 0.5 / starts / 2 ** (height * width))
+    assert fit_of(atoms, law) > LEVEL
+
+
+def test_the_kernels_of_minirocket():
+    kernels = rocket_kernels()
+    assert len({tuple(kernel) for kernel in kernels}) == len(kernels) == 84
+    for kernel in kernels:
+        assert sorted(kernel) == [-1] * 6 + [2] * 3
+    dictionary = Kernel("rocket", dilation="log")
+    atoms = draw(dictionary, (11,))
+    assert fit_of(atoms, kernel_law(kernels, (11,))) > LEVEL
+    # Along the last axis but for that of the channels.
+    atoms = dictionary.sample((9, 2), 500, channel_axis=1).toarray().reshape(-1, 9, 2)
+    assert ((atoms != 0).any(axis=1).sum(axis=1) == 1).all()
+    assert ((atoms != 0).sum(axis=(1, 2)) == 9).all()
+
+
+def test_a_gaussian_kernel_is_a_bell():
+    (kernel,) = Kernel("gaussian", (5, 8), (5, 8))._kernels((20, 20), None)
+    y, x = np.mgrid[-2:2:5j, -3.5:3.5:8j]
+    bell = np.exp(-0.5 * ((y / (5 / 4)) ** 2 + (x / (8 / 4)) ** 2))
+    np.testing.assert_allclose(kernel, 64 * bell / bell.max(), atol=0.5)
+    assert kernel.max() == 64
+
+
+def test_gabor_kernels_are_waves_under_a_bell():
+    y, x = np.mgrid[-4:4:9j, -4:4:9j] / 9
+    expected = []
+    for angle in np.pi * np.arange(8) / 8:
+        for periods, phase in product((1, 2), (0, np.pi / 2)):
+            along = x * np.cos(angle) + y * np.sin(angle)
+            wave = np.exp(-8 * (x * x + y * y)) * np.cos(2 * np.pi * periods * along - phase)
+            expected.append(64 * wave / abs(wave).max())
+    np.testing.assert_allclose(gabor_kernels((9, 9), [0, 1]), expected, atol=0.5 + 1e-9)
+    # Series have one direction, and short kernels no fast waves.
+    assert len(gabor_kernels((9,), [0])) == 4
+    assert len(gabor_kernels((3,), [0])) == 2
+    atoms = Kernel("gabor", 3, 5).sample((3, 20, 20), 50, channel_axis=0).toarray()
+    assert ((atoms.reshape(-1, 3, 400) != 0).any(axis=2).sum(axis=1) == 1).all()
+
+
 # --- sparse oblique --------------------------------------------------------------------------
 
 
@@ -323,6 +572,9 @@ DICTIONARIES = [
     SparseOblique(density=0.1),
     Patch(min_size=1, max_size=3),
     Mixture([Patch(min_size=1, max_size=2), Axis()], weights=[0.9, 0.1]),
+    Haar(),
+    Pair(),
+    Kernel("sign", dilation="log"),
 ]
 
 

@@ -24,11 +24,19 @@ from sklearn.exceptions import NotFittedError
 from morforest import (
     Atoms,
     Axis,
+    Difference,
+    Gradient,
+    Haar,
+    Kernel,
+    Magnitude,
     Mixture,
     MorfClassifier,
     MorfRegressor,
+    Pair,
     Patch,
+    Raw,
     SparseOblique,
+    Square,
 )
 
 # --- errors: data ----------------------------------------------------------------------------
@@ -232,6 +240,7 @@ BAD_PARAMETERS = {
     "bootstrap": [1, "yes", None],
     "max_samples": [0, -1, 1.5, 0.0, 121, "all", True, np.nan],
     "oob_score": ["yes", 1, None],
+    "augment": ["rotate", 3, True],
     "class_weight": ["even", 3, [1, 2], {0: -1}, {0: np.nan}, {0: np.inf}, {0: "x"}],
     "warm_start": [1, "yes", None],
     "n_jobs": [0, "all", 1.5],
@@ -310,7 +319,7 @@ def test_parameters_that_contradict_each_other_are_refused():
 ONES = np.ones((2, 6))
 BAD_DICTIONARIES = [
     (3, TypeError, r"dictionary must be.*got 3\."),
-    ("Patch", TypeError, "dictionary must be.*got 'Patch'"),
+    ("Patch", ValueError, "dictionary must be.*got 'Patch'"),
     (Patch, TypeError, r"dictionary must be.*Patch"),
     (Patch(0), ValueError, r"min_size=0 .*1 to 2"),
     (Patch(3), ValueError, r"min_size=3 along axis 0 .*length 2"),
@@ -332,6 +341,77 @@ BAD_DICTIONARIES = [
     (Patch(boundary=("zero",)), ValueError, r"boundary=\('zero',\) has 1 entries"),
     (Patch(contiguous=1), ValueError, "contiguous .*got 1"),
     (Patch(contiguous=("no", True)), ValueError, "contiguous .*got"),
+    (Patch(scale="linear"), ValueError, r"scale must be one of 'uniform', 'log', got 'linear'"),
+    (Patch(scale=["log"]), ValueError, r"scale .*got \['log'\]"),
+    (Patch(channels="raw"), ValueError, r"channels must be .*Gradient\(\).*got 'raw'"),
+    (Patch(channels=[]), ValueError, r"channels .*got \[\]"),
+    (Patch(channels=[Raw(), None]), ValueError, r"channels .*got \[Raw\(\), None\]"),
+    (Patch(channels=Raw), ValueError, r"channels .*got <class"),
+    (Haar(0), ValueError, "min_size=0 "),
+    (Haar(1, 5), ValueError, "max_size=5 along axis 0 "),
+    (Haar(scale=2), ValueError, "scale .*got 2"),
+    (Haar(lobes="four"), ValueError, "lobes must be .*got 'four'"),
+    (Haar(lobes=[]), ValueError, r"lobes .*got \[\]"),
+    (Haar(lobes=["two", 3]), ValueError, r"lobes .*got \['two', 3\]"),
+    (Haar(lobes=None), ValueError, "lobes .*got None"),
+    (Haar(lobes="two", axes=2), ValueError, r"axes .*from -2 to 1, got 2"),
+    (Haar(lobes="two", axes=()), ValueError, r"axes .*got \(\)"),
+    (Haar(lobes="two", axes=(0, "x")), ValueError, r"axes .*got \(0, 'x'\)"),
+    (Haar(lobes="two", axes=True), ValueError, "axes .*got True"),
+    (Haar(), ValueError, "3 rectangles of min_size=1 do not fit .*axis 0 of length 2"),
+    (Haar((1, 2), (1, 2), "two"), ValueError, "2 rectangles of min_size=2 .*axis 1 of length 3"),
+    (Haar(1, 1, "square", axes=0), ValueError, "lobes='square' has .*needs two axes"),
+    (Haar(lobes="two", channels=3), ValueError, "channels .*got 3"),
+    (Pair(3), ValueError, "min_size=3 along axis 0"),
+    (Pair(1, (1, 1, 1)), ValueError, r"max_size=\(1, 1, 1\) has 3 entries"),
+    (Pair(reach=2), ValueError, r"reach .*from 0 to 1 .*got 2 for axis 0 of length 2"),
+    (Pair(reach=-1), ValueError, "reach .*got -1"),
+    (Pair(reach=1.5), ValueError, r"reach .*got 1\.5"),
+    (Pair(reach=np.nan), ValueError, "reach .*got nan"),
+    (Pair(reach="far"), ValueError, "reach .*got 'far'"),
+    (Pair(reach=True), ValueError, "reach .*got True"),
+    (Pair(reach=(1,)), ValueError, r"reach=\(1,\) has 1 entries"),
+    (Pair(scale=None), ValueError, "scale .*got None"),
+    (Pair(channels=Patch()), ValueError, r"channels .*got Patch\(\)"),
+    (Kernel("round"), ValueError, "kernel must be one of 'gaussian'.*got 'round'"),
+    (Kernel(None), ValueError, "kernel .*got None"),
+    (Kernel(3), ValueError, "kernel .*got 3"),
+    (Kernel([]), ValueError, r"kernel .*got \[\]"),
+    (Kernel(["a"]), ValueError, r"kernel must hold numbers, got \['a'\]"),
+    (Kernel([[1, 2], [3]]), ValueError, "kernel must hold numbers"),
+    (Kernel([0, 0]), ValueError, r"kernel .*not zero, got \[0, 0\]"),
+    (Kernel([0.5, 1]), ValueError, r"kernel must hold whole numbers.*got \[0\.5, 1\].*Atoms"),
+    (Kernel([1, np.nan]), ValueError, r"kernel must hold whole numbers"),
+    (Kernel([1, 2**21]), ValueError, r"kernel must hold whole numbers of at most 1048576"),
+    (Kernel([np.ones(2), np.empty(0)]), ValueError, r"kernel .*at least one weight"),
+    (Kernel([1, 2, 3, 4]), ValueError, r"shape \(1, 4\), which does not fit.*\(2, 3\)"),
+    (Kernel(np.ones((1, 1, 1))), ValueError, "kernel has an array of 3 axes.* have 2"),
+    (Kernel("rocket"), ValueError, r"kernel='rocket' .*shape \(1, 9\), which does not fit"),
+    (Kernel("rocket", min_size=3), ValueError, "min_size=3 .*leave them out"),
+    (Kernel([1, 1], max_size=3), ValueError, "max_size=3 .*leave them out"),
+    (Kernel(min_size=4), ValueError, "min_size=4 along axis 0"),
+    (Kernel("sign", max_size=0), ValueError, "max_size=0 along axis 0"),
+    (Kernel([1, 1], dilation=3), ValueError, "does not fit .* with dilation=3"),
+    (Kernel([1, 1], dilation=0), ValueError, "dilation .*got 0"),
+    (Kernel([1, 1], dilation=1.5), ValueError, r"dilation .*got 1\.5"),
+    (Kernel([1, 1], dilation="exp"), ValueError, "dilation .*got 'exp'"),
+    (Kernel([1, 1], dilation=True), ValueError, "dilation .*got True"),
+    (Kernel([1, 1], channels=0), ValueError, "channels .*got 0"),
+    (Patch(channels=Difference(2)), ValueError, r"axis must be .*from -2 to 1 .*got 2"),
+    (Patch(channels=Difference("x")), ValueError, "axis .*got 'x'"),
+    (Patch(channels=Magnitude(1)), ValueError, "axes must be two axes of a sample, got 1"),
+    (Patch(channels=Magnitude((0, 5))), ValueError, "axes must be an integer from -2 to 1.*got 5"),
+    (Patch(channels=Gradient(axes=(1, -1))), ValueError, r"two different axes, got \(1, -1\)"),
+    (Patch(channels=Gradient(axes=(1,))), ValueError, r"axes .*got \(1,\)"),
+    (Patch(channels=Gradient(0)), ValueError, "orientations .*from 1 to 64, got 0"),
+    (Patch(channels=Gradient(65)), ValueError, "orientations .*got 65"),
+    (Patch(channels=Gradient(2.0)), ValueError, r"orientations .*got 2\.0"),
+    (Mixture([Axis(), Patch(channels=1)]), ValueError, "channels .*got 1"),
+    (
+        Mixture([Atoms(np.ones((1, 6)) / 3), Patch(channels=Square())]),
+        ValueError,
+        "Derived channels and pooled atoms need exact integers.*fractional weights",
+    ),
     (SparseOblique(0), ValueError, "rate .*got 0"),
     (SparseOblique(-1.5), ValueError, r"rate .*got -1\.5"),
     (SparseOblique("three"), ValueError, "rate .*got 'three'"),
@@ -371,6 +451,25 @@ def test_bad_dictionaries_are_refused(case):
     X, y = samples()
     with pytest.raises(error, match=message):
         classifier(dictionary).fit(X.reshape(-1, 2, 3), y)
+
+
+def test_images_and_series_need_their_own_channels():
+    X, y = samples()
+    for channels in (Gradient(), Magnitude()):
+        with pytest.raises(ValueError, match=r"two axes.*\(6,\).*Difference\(\)"):
+            classifier(Patch(channels=channels)).fit(X, y)
+        with pytest.raises(ValueError, match=r"two axes.*one axis of which holds channels"):
+            classifier(Patch(channels=channels), channel_axis=0).fit(X.reshape(-1, 2, 3), y)
+    with pytest.raises(ValueError, match=r"axes=None leaves no axis.*\(6,\)"):
+        classifier(Haar(), channel_axis=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"make \d+ weights of kernels .*fewer or smaller"):
+        Kernel("gabor", 1, 100).sample((100, 100))
+
+
+def test_channels_of_too_wide_a_range_are_refused():
+    X, y = samples()
+    with pytest.raises(ValueError, match=r"X spans too many orders of magnitude.*scale its"):
+        classifier(Patch(channels=Square())).fit(X * [1, 1, 1, 1, 1e-12, 1e12], y)
 
 
 def test_errors_come_before_long_work():

@@ -2,7 +2,13 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from morforest import MorfClassifier, MorfRegressor, MorfTreeClassifier, MorfTreeRegressor
+from morforest import (
+    AtomFeatures,
+    MorfClassifier,
+    MorfRegressor,
+    MorfTreeClassifier,
+    MorfTreeRegressor,
+)
 
 
 @parametrize_with_checks(
@@ -11,6 +17,7 @@ from morforest import MorfClassifier, MorfRegressor, MorfTreeClassifier, MorfTre
         MorfRegressor(n_estimators=10),
         MorfTreeClassifier(),
         MorfTreeRegressor(),
+        AtomFeatures(n_atoms=20),
     ]
 )
 def test_scikit_learn_check(estimator, check):

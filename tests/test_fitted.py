@@ -5,6 +5,7 @@ import pickle
 import warnings
 
 import numpy as np
+import oracle
 import pandas as pd
 import polars as pl
 import pytest
@@ -34,14 +35,23 @@ from sklearn.preprocessing import StandardScaler
 from morforest import (
     Atoms,
     Axis,
+    Difference,
+    Gradient,
+    Haar,
+    Kernel,
+    Magnitude,
     Mixture,
     MorfClassifier,
     MorfRegressor,
     MorfTreeClassifier,
     MorfTreeRegressor,
+    Pair,
     Patch,
+    Raw,
     SparseOblique,
+    Square,
 )
+from morforest.channels import KINDS
 
 # --- what a fitted forest says of itself -----------------------------------------------------
 
@@ -52,6 +62,14 @@ MODELS = {
     "wrapping": lambda: fit_digits(Patch(2, 5, boundary="wrap", contiguous=(False, True))),
     "mixture": lambda: fit_digits(Mixture([Patch(2, 4), SparseOblique(), Axis()])),
     "stumps": lambda: fit_digits(max_depth=1),
+    "haar": lambda: fit_digits(Haar(lobes=["two", "three", "square"])),
+    "pairs": lambda: fit_digits(Mixture([Pair(2, 5, reach=3), Patch(contiguous=(False, True))])),
+    "kernels": lambda: fit_digits(Mixture([Kernel(), Kernel("sign", dilation="log"), Patch()])),
+    "gradients": lambda: fit_digits(Patch(1, 4, channels=Gradient())),
+    "channels": lambda: fit_digits(
+        Mixture([Pair(2, 5, channels=[Raw(), Difference(), Magnitude(), Square()]), Axis()])
+    ),
+    "kernels of channels": lambda: fit_digits(Kernel("gabor", channels=[Difference(), Raw()])),
     "leaves": lambda: fit_digits(min_samples_split=10_000),
 }
 
@@ -61,11 +79,27 @@ def model(request):
     return MODELS[request.param]()
 
 
+def cells(model, X):
+    """What the columns of `atoms` stand for: the features of each channel."""
+    sources = model._forest.sources.reshape(-1, 5).tolist()
+    planes = [
+        oracle.derive_channel(X.astype(np.int64), KINDS[int(kind)], int(axis), int(other), *turn)
+        for kind, axis, other, *turn in dict.fromkeys(map(tuple, sources))
+    ]
+    return np.concatenate([plane.reshape(len(X), -1) for plane in planes], axis=1)
+
+
+def sizes_on_features(model):
+    """Absolute weights of all atoms, those of a feature in several channels added."""
+    atoms = abs(model._forest.atoms()).toarray()
+    return atoms.reshape(len(atoms), -1, 64).sum(axis=1)
+
+
 def test_samples_walk_to_the_leaves_that_apply_names(model):
     # By hand: atoms and thresholds of the fitted forest, node by node.
     X, _ = digits()
     forest = model._forest
-    values = np.asarray((forest.atoms() @ X.reshape(len(X), -1).T).T)
+    values = np.asarray((forest.atoms() @ cells(model, X).T).T)
     left = values <= forest.thresholds()
     leaves = model.apply(X)
     begin, child = roots(forest), forest.next.astype(int)
@@ -164,7 +198,7 @@ def test_split_shares_are_the_share_of_splits_that_use_a_feature(model):
     forest = model._forest
     atoms = forest.atoms()
     assert (np.diff(atoms.indptr) > 0).tolist() == forest.is_split().tolist()
-    uses = np.asarray((atoms != 0).sum(axis=0)).ravel()
+    uses = (sizes_on_features(model) > 0).sum(axis=0)
     expected = uses / max(forest.is_split().sum(), 1)
     assert model.split_shares_.shape == (8, 8)
     np.testing.assert_allclose(model.split_shares_.ravel(), expected, atol=1e-12)
@@ -173,10 +207,9 @@ def test_split_shares_are_the_share_of_splits_that_use_a_feature(model):
 def test_importances_spread_each_gain_over_its_atom(model):
     forest = model._forest
     total = np.zeros(64)
-    atoms, gains = forest.atoms(), forest.gains()
+    sizes, gains = sizes_on_features(model), forest.gains()
     for node in np.flatnonzero(forest.is_split()):
-        size = np.abs(atoms[[node]].toarray()[0])
-        total += gains[node] * size / size.sum()
+        total += gains[node] * sizes[node] / sizes[node].sum()
     assert model.feature_importances_.shape == (8, 8)
     if not forest.is_split().any():
         assert (model.feature_importances_ == 0).all()

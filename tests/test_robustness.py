@@ -443,6 +443,13 @@ def test_tree_offsets_out_of_order_are_refused(forest, change):
         ("class_count", -1),
         ("class_count", 2**40),
         ("views", np.array([2**31], dtype=np.uint32)),
+        ("sources", np.array([])),
+        ("sources", np.array([0.0, 0, 0, 1])),
+        ("sources", np.array([0.0, 0, 0, 1, 0] * 9)),
+        ("sources", np.array([5.0, 0, 0, 1, 0])),
+        ("sources", np.array([1.0, 7, 0, 1, 0])),
+        ("sources", np.array([3.0, 1, 1, 1, 0])),
+        ("sources", np.array([4.0, 0, 1, np.nan, 0])),
     ],
 )
 def test_impossible_shapes_are_refused(name, value):
@@ -470,9 +477,9 @@ def test_weights_that_do_not_add_up_are_refused(forest):
             damaged(forest, weight=put(forest.weight, node, int(forest.weight[node]) + 1))
 
 
-@pytest.mark.parametrize("found", [0, 2, None, "1"])
+@pytest.mark.parametrize("found", [0, 3, None, "1"])
 def test_other_formats_are_refused(forest, found):
-    with pytest.raises(ValueError, match=r"saved in format .* reads format 1: load it with"):
+    with pytest.raises(ValueError, match=r"saved in format .* reads formats 1 to 2: load it with"):
         load(forest, format=found)
 
 

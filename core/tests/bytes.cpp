@@ -5,6 +5,7 @@
 
 #include "check.hpp"
 #include "data.hpp"
+#include "sampler.hpp"
 
 using namespace morf;
 
@@ -26,7 +27,7 @@ static Dictionary patches(const std::vector<Axis>& axes, bool direct = false) {
     contiguous.push_back(axis.contiguous);
   }
   Dictionary dictionary(shape, direct);
-  dictionary.add_patch(low, high, boundary, contiguous);
+  dictionary.add_patch({low, high}, boundary, contiguous);
   return dictionary;
 }
 
@@ -59,7 +60,7 @@ TEST(narrow_patches_are_recognised) {
 
 TEST(a_single_number_is_no_patch_of_bytes) {
   Dictionary dictionary({}, false);
-  dictionary.add_patch({}, {}, {}, {});
+  dictionary.add_patch({{}, {}}, {}, {});
   CHECK(!suits_byte_patches(dictionary));
 }
 

@@ -57,7 +57,7 @@ inline void add_random_patch(Random& random, morf::Dictionary& dictionary, std::
     boundary.push_back(static_cast<morf::Boundary>(random.index(3)));
     contiguous.push_back(random.chance(0.8));
   }
-  dictionary.add_patch(low, high, boundary, contiguous);
+  dictionary.add_patch({low, high}, boundary, contiguous);
 }
 
 // The features whose sum each cell of a row holds, by definition: in a view with prefix sums along an axis those up to

@@ -7,6 +7,7 @@
 
 #include "check.hpp"
 #include "data.hpp"
+#include "sampler.hpp"
 
 using namespace morf;
 
@@ -259,7 +260,7 @@ TEST(boxes_are_drawn_as_other_patches_are) {
       box &= contiguous.back() && boundary.back() != Boundary::wrap && !dictionary.direct();
       corners *= 2;
     }
-    dictionary.add_patch(low, high, boundary, contiguous);
+    dictionary.add_patch({low, high}, boundary, contiguous);
     if (dictionary.components().size() > 1) dictionary.set_cumulative({0, certain});
     CHECK_EQUAL(dictionary.components().back().box_corners > 0, box && corners <= max_box_corners, "round", round);
     if (dictionary.components().back().box_corners == 0) continue;
@@ -276,7 +277,7 @@ TEST(boxes_have_at_most_four_wide_axes) {
       std::vector<std::int64_t> low(5, 1), high(5, 1);
       for (std::size_t axis = 0; axis < wide; ++axis) high[axis] = 2;
       low[1] = high[1];
-      dictionary.add_patch(low, high, std::vector<Boundary>(5, boundary), std::vector<bool>(5, true));
+      dictionary.add_patch({low, high}, std::vector<Boundary>(5, boundary), std::vector<bool>(5, true));
       CHECK_EQUAL(dictionary.components()[0].box_corners > 0, wide <= 4, wide);
       for (std::uint64_t key = 0; key < 20; ++key) check_box(dictionary, key);
     }
@@ -284,7 +285,7 @@ TEST(boxes_have_at_most_four_wide_axes) {
 
 TEST(every_index_is_covered_equally_at_a_zero_boundary) {
   Dictionary dictionary({10}, false);
-  dictionary.add_patch({4}, {4}, {Boundary::zero}, {true});
+  dictionary.add_patch({{4}, {4}}, {Boundary::zero}, {true});
   const auto of_cell = features_of_cells({10}, dictionary.views());
   const AtomList atoms = draw(dictionary, 8, 13000);
   std::vector<double> covered(10, 0.0);
@@ -299,7 +300,7 @@ TEST(every_index_is_covered_equally_at_a_zero_boundary) {
 TEST(components_of_a_mixture_follow_their_probabilities) {
   Dictionary dictionary({5}, false);
   dictionary.add_axis();
-  dictionary.add_patch({2}, {3}, {Boundary::inside}, {true});
+  dictionary.add_patch({{2}, {3}}, {Boundary::inside}, {true});
   CHECK_THROWS(std::invalid_argument, Sampler(dictionary));
   dictionary.set_cumulative({certain / 4, certain});
   Sampler sampler(dictionary);
@@ -322,16 +323,16 @@ TEST(components_of_a_mixture_follow_their_probabilities) {
 TEST(views_are_shared) {
   Dictionary dictionary({4, 6}, false);
   dictionary.add_axis();
-  dictionary.add_patch({1, 1}, {2, 3}, {Boundary::zero, Boundary::zero}, {true, true});
-  dictionary.add_patch({2, 2}, {4, 4}, {Boundary::wrap, Boundary::inside}, {true, true});
-  dictionary.add_patch({1, 1}, {1, 3}, {Boundary::zero, Boundary::zero},
+  dictionary.add_patch({{1, 1}, {2, 3}}, {Boundary::zero, Boundary::zero}, {true, true});
+  dictionary.add_patch({{2, 2}, {4, 4}}, {Boundary::wrap, Boundary::inside}, {true, true});
+  dictionary.add_patch({{1, 1}, {1, 3}}, {Boundary::zero, Boundary::zero},
                        {true, true});  // one wide along the first axis
-  dictionary.add_patch({1, 1}, {2, 3}, {Boundary::zero, Boundary::zero}, {false, true});
-  dictionary.add_patch({1, 1}, {2, 3}, {Boundary::zero, Boundary::zero}, {false, false});
+  dictionary.add_patch({{1, 1}, {2, 3}}, {Boundary::zero, Boundary::zero}, {false, true});
+  dictionary.add_patch({{1, 1}, {2, 3}}, {Boundary::zero, Boundary::zero}, {false, false});
   CHECK_EQUAL(dictionary.views(), (std::vector<std::uint32_t>{0, 3, 2}));
   CHECK_EQUAL(dictionary.cells(), 3u * 24u + 1u);
-  CHECK_EQUAL(dictionary.components()[4].view_begin, 48u);
-  CHECK_EQUAL(dictionary.components()[5].view_begin, 0u);
+  CHECK_EQUAL(dictionary.components()[4].first_cells[0], 48u);
+  CHECK_EQUAL(dictionary.components()[5].first_cells[0], 0u);
 }
 
 TEST(impossible_dictionaries_are_refused) {
@@ -352,7 +353,7 @@ TEST(impossible_dictionaries_are_refused) {
   CHECK_THROWS(std::invalid_argument, dictionary.add_sparse({certain - 1}));
   CHECK_THROWS(std::invalid_argument, dictionary.add_sparse(equal_parts(5)));
   const auto patch = [&](std::vector<std::int64_t> low, std::vector<std::int64_t> high) {
-    dictionary.add_patch(low, high, std::vector<Boundary>(low.size()), std::vector<bool>(low.size()));
+    dictionary.add_patch({low, high}, std::vector<Boundary>(low.size()), std::vector<bool>(low.size()));
   };
   CHECK_THROWS(std::invalid_argument, patch({0}, {1}));
   CHECK_THROWS(std::invalid_argument, patch({3}, {2}));
@@ -380,7 +381,7 @@ TEST(more_axes_than_a_view_has_bits_are_refused) {
     shape.back() = 5;
     size.back() = 3;
     Dictionary dictionary(shape, false);
-    dictionary.add_patch(size, size, std::vector<Boundary>(rank, Boundary::inside), std::vector<bool>(rank, true));
+    dictionary.add_patch({size, size}, std::vector<Boundary>(rank, Boundary::inside), std::vector<bool>(rank, true));
     return dictionary;
   };
   const Dictionary dictionary = patches_along_the_last_of(32);

@@ -8,6 +8,7 @@
 #include "bytes.hpp"
 #include "check.hpp"
 #include "data.hpp"
+#include "sampler.hpp"
 
 using namespace morf;
 
@@ -180,7 +181,7 @@ static Dictionary make_dictionary(Random& random, Kind kind, CellType type, cons
       std::vector<std::int64_t> low(shape.size(), 1), high;
       for (const std::int64_t length : shape) high.push_back(std::min<std::int64_t>(length, 3));
       dictionary.add_axis();
-      dictionary.add_patch(low, high, std::vector<Boundary>(shape.size(), Boundary::zero),
+      dictionary.add_patch({low, high}, std::vector<Boundary>(shape.size(), Boundary::zero),
                            std::vector<bool>(shape.size(), true));
       dictionary.set_cumulative({certain / 2, certain});
       break;
@@ -337,7 +338,7 @@ TEST(bytes_and_prefix_sums) {
                         Case{{2, 33000}, {1, 1}, {2, 3}}})
     for (const Boundary boundary : {Boundary::zero, Boundary::inside}) {
       Dictionary dictionary(c.shape, false);
-      dictionary.add_patch(c.low, c.high, std::vector<Boundary>(c.shape.size(), boundary), std::vector<bool>(c.shape.size(), true));
+      dictionary.add_patch({c.low, c.high}, std::vector<Boundary>(c.shape.size(), boundary), std::vector<bool>(c.shape.size(), true));
       CHECK(suits_byte_patches(dictionary) == (MORFOREST_BYTE_PATCHES != 0));
       const std::size_t sizes[] = {300, 1, 50, 129, 256, 3};
       const Model m = make_model(random, dictionary, CellType::u16, 255, sizes[round % 6], 4, round % 3 == 0);
@@ -378,7 +379,7 @@ TEST(bytes_and_prefix_sums) {
 TEST(only_narrow_patches_take_bytes) {
   Random random(10);
   Dictionary dictionary({6, 7}, false);
-  dictionary.add_patch({2, 2}, {3, 4}, {Boundary::inside, Boundary::inside}, {true, true});
+  dictionary.add_patch({{2, 2}, {3, 4}}, {Boundary::inside, Boundary::inside}, {true, true});
   const Model m = make_model(random, dictionary, CellType::u16, 255, 1, 4, false);
   if (!m.forest().takes_bytes()) return;
   const auto refuse = [&](const char* what, auto change) {

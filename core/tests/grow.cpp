@@ -192,7 +192,8 @@ static double impurity(const Data& data, CriterionKind kind, const std::vector<s
       return total;
     case CriterionKind::poisson:  // up to a sum that a split does not change
       return -sum * unit * std::log(sum / w);
-    case CriterionKind::absolute_error: break;
+    case CriterionKind::absolute_error:
+    case CriterionKind::gradient: break;
   }
   double least = std::numeric_limits<double>::infinity();
   for (const std::uint32_t centre : rows) {
@@ -526,7 +527,7 @@ TEST(tables_of_bytes_grow_the_same_trees) {
   Random random(10);
   for (int round = 0; round < 10; ++round) {
     Dictionary dictionary({2, 6, 7}, false);
-    dictionary.add_patch({1, 1, 1}, {1, 3, 4}, {Boundary::zero, Boundary::zero, Boundary::inside}, {true, true, true});
+    dictionary.add_patch({{1, 1, 1}, {1, 3, 4}}, {Boundary::zero, Boundary::zero, Boundary::inside}, {true, true, true});
     Data data(std::move(dictionary), CellType::i32, 150);
     for (auto& value : data.x) value = static_cast<double>(random.between(0, 255));
     for (std::size_t i = 0; i < data.rows; ++i) {

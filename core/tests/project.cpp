@@ -5,6 +5,7 @@
 
 #include "check.hpp"
 #include "data.hpp"
+#include "sampler.hpp"
 
 using namespace morf;
 
@@ -105,7 +106,7 @@ TEST(every_kernel_sums_cells) {
       using Cell = decltype(zero);
       Dictionary dictionary({4, 5}, std::is_floating_point_v<Cell>);
       dictionary.add_axis();
-      dictionary.add_patch({1, 1}, {4, 5}, {Boundary::wrap, Boundary::zero}, {true, true});
+      dictionary.add_patch({{1, 1}, {4, 5}}, {Boundary::wrap, Boundary::zero}, {true, true});
       const std::size_t n = 50;
       const auto x = random_cells<Cell>(random, n * 20);
       const Table table(x.data(), n, dictionary, type, Quantiser(0, 0x1.0p61));

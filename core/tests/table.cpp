@@ -63,7 +63,7 @@ TEST(differences_of_wrapped_sums_are_exact) {
       static constexpr std::int64_t length[] = {0, 40, 9, 5, 4};
       const std::vector<std::int64_t> shape(rank, length[rank]);
       Dictionary dictionary(shape, false);
-      dictionary.add_patch(std::vector<std::int64_t>(rank, 1), shape, std::vector<Boundary>(rank, Boundary::inside),
+      dictionary.add_patch({std::vector<std::int64_t>(rank, 1), shape}, std::vector<Boundary>(rank, Boundary::inside),
                            std::vector<bool>(rank, true));
       const auto p = static_cast<std::size_t>(dictionary.features());
       for (const CellType type : integer_types)
@@ -220,7 +220,7 @@ TEST(hash_depends_on_values_and_not_on_their_types) {
   for (const std::int64_t p : {1, 3, 4, 5, 30}) {
     Dictionary axis({p}, true), patches({p}, false);
     axis.add_axis();
-    patches.add_patch({1}, {p}, {Boundary::zero}, {true});
+    patches.add_patch({{1}, {p}}, {Boundary::zero}, {true});
     std::vector<std::int64_t> values(20 * p);
     for (auto& value : values) value = random.between(0, 255);
     for (const int shift : {0, 2}) {
@@ -263,7 +263,7 @@ TEST(last_cell_is_zero) {
   for (const CellType type :
        {CellType::u8, CellType::u16, CellType::i16, CellType::i32, CellType::i64, CellType::f64}) {
     Dictionary dictionary({3, 5}, type == CellType::f64);
-    dictionary.add_patch({1, 1}, {3, 5}, {Boundary::wrap, Boundary::zero}, {true, true});
+    dictionary.add_patch({{1, 1}, {3, 5}}, {Boundary::wrap, Boundary::zero}, {true, true});
     std::vector<double> x(15 * 10);
     for (auto& value : x) value = static_cast<double>(random.between(1, 200));
     const Table table(x.data(), 10, dictionary, type, Quantiser(0, 0x1.0p61));
@@ -293,7 +293,7 @@ TEST(float_tables_hold_values_as_they_are) {
 TEST(rows_may_be_filled_in_parts) {
   Random random(7);
   Dictionary dictionary({3, 4}, false);
-  dictionary.add_patch({1, 1}, {3, 4}, {Boundary::zero, Boundary::zero}, {true, true});
+  dictionary.add_patch({{1, 1}, {3, 4}}, {Boundary::zero, Boundary::zero}, {true, true});
   std::vector<double> x(12 * 10);
   for (auto& value : x) value = static_cast<double>(random.between(0, 99));
   const Quantiser quantiser(0, 0x1.0p61);

@@ -1,23 +1,53 @@
 """Random forests for data with shape: images, time series, EEG, volumes."""
 
-from morforest.dictionary import Atoms, Axis, Mixture, Patch, SparseOblique
+from morforest.augment import ImageCopies, SeriesCopies
+from morforest.boosting import MorfBoostingClassifier, MorfBoostingRegressor
+from morforest.channels import Difference, Gradient, Magnitude, Raw, Square
+from morforest.dictionary import (
+    Atoms,
+    Axis,
+    Haar,
+    Kernel,
+    Mixture,
+    Pair,
+    Patch,
+    SparseOblique,
+    Variance,
+)
+from morforest.features import AtomFeatures
 from morforest.forest import (
     MorfClassifier,
     MorfRegressor,
     MorfTreeClassifier,
     MorfTreeRegressor,
 )
+from morforest.ridge import AtomRidgeClassifier
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AtomFeatures",
+    "AtomRidgeClassifier",
     "Atoms",
     "Axis",
+    "Difference",
+    "Gradient",
+    "Haar",
+    "ImageCopies",
+    "Kernel",
+    "Magnitude",
     "Mixture",
+    "MorfBoostingClassifier",
+    "MorfBoostingRegressor",
     "MorfClassifier",
     "MorfRegressor",
     "MorfTreeClassifier",
     "MorfTreeRegressor",
+    "Pair",
     "Patch",
+    "Raw",
+    "SeriesCopies",
     "SparseOblique",
+    "Square",
+    "Variance",
 ]

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from morforest import _checks as check
 from morforest import _validation as validation
+from morforest._dictionary import Plan, resolve, seed_from
 from morforest._grow import (
     GrowthTask,
     TrainingTable,
@@ -30,7 +31,8 @@ from morforest._numbers import (
     choose_target_format,
     whole_weights,
 )
-from morforest.dictionary import Plan, default_dictionary, resolve, seed_from
+from morforest.augment import make_copier
+from morforest.named import choose_dictionary, try_dictionaries
 
 UNLIMITED = 2**64 - 1
 PROBABILITIES = 1 << 24  # predicted at a time where only the largest are wanted
@@ -38,7 +40,7 @@ EMPTY_CLASSES = np.empty(0, dtype=np.uint32)
 EMPTY_VALUES = np.empty(0, dtype=np.int64)
 
 
-def _limit(value: int | None) -> int:
+def limit(value: int | None) -> int:
     """Return a limit as the core takes it; no tree reaches 2^32 of anything."""
     return UNLIMITED if value is None else min(int(value), 2**32)
 
@@ -52,6 +54,7 @@ class BaseMorf(BaseEstimator):
     max_samples: int | float | None = None
     oob_score: Any = False
     class_weight: Any = None
+    augment: Any = None
     warm_start: bool = False
     n_jobs: int | None = None
     verbose: int = 0
@@ -92,7 +95,7 @@ class BaseMorf(BaseEstimator):
         n_samples = len(X)
         target = self._read_target(y, n_samples)
         weights = validation.check_weights(sample_weight, n_samples)
-        chosen = default_dictionary(shape) if self.dictionary is None else self.dictionary
+        chosen = self._choose_dictionary(X, target, weights, shape)
         plan = resolve(chosen, shape, self.channel_axis)
         plan = replace(plan, dictionary=clone(plan.dictionary))  # later changes must not reach it
         kept = None
@@ -118,10 +121,17 @@ class BaseMorf(BaseEstimator):
             task.table.release()  # before the trees are put together, which takes memory too
         finally:
             if grown:
-                views, cell_format = task.table.dictionary.views, task.table.cell_format
-                class_count = task.targets["class_count"]
+                built = task.table.dictionary
                 self._forest = assemble(
-                    grown, shape, views, cell_format, class_count, target_format, before
+                    grown,
+                    shape,
+                    built.view_sources,
+                    built.views,
+                    built.pooled_views,
+                    task.table.cell_format,
+                    task.targets["class_count"],
+                    target_format,
+                    before,
                 )
                 self.data_shape_ = shape
                 self.dictionary_ = plan.dictionary
@@ -130,6 +140,25 @@ class BaseMorf(BaseEstimator):
         if self.oob_score:
             self._score_out_of_bag(task, target, kept, n_samples)
         return self
+
+    def _choose_dictionary(
+        self,
+        X: np.ndarray,
+        target: np.ndarray,
+        weights: np.ndarray | None,
+        shape: tuple[int, ...],
+    ) -> Any:
+        """Return the dictionary that the parameter means; may try several."""
+        if not isinstance(self.dictionary, str) or self.dictionary != "auto":
+            self.__dict__.pop("dictionary_scores_", None)
+            return choose_dictionary(self.dictionary, shape, self.channel_axis)
+        if self.warm_start and self._forest is not None:
+            return self.dictionary_
+        self.dictionary_scores_ = try_dictionaries(
+            X, target, weights, shape, self.channel_axis, isinstance(self, ClassifierMixin), self
+        )
+        best = max(self.dictionary_scores_, key=lambda name: self.dictionary_scores_[name])
+        return choose_dictionary(best, shape, self.channel_axis)
 
     def _prepare(
         self,
@@ -146,6 +175,7 @@ class BaseMorf(BaseEstimator):
         draws = self._bag_size(total)
         rule = self._rule(X.shape[1], draws or total)
         class_factors = self._class_factors(target, weights)
+        copier = make_copier(self.augment, plan.shape, plan.channel_axis, X)
 
         # Nothing above takes long, so that mistakes show at once.
         cell_format, cells = choose_format(X, plan.bounds())
@@ -158,6 +188,7 @@ class BaseMorf(BaseEstimator):
                 )
         table = TrainingTable(X, plan, cell_format, cells, self.n_jobs)
         tree_weight = WEIGHT_LIMIT if fractional is not None and not draws else draws or total
+        tree_weight *= 1 + (copier.copies if copier else 0)
         targets, target_format = self._encode_target(target, tree_weight)
         if target_format is not None:
             decrease = np.ldexp(rule["min_impurity_decrease"], -target_format.gain_exponent)
@@ -173,7 +204,7 @@ class BaseMorf(BaseEstimator):
             classes,
             target if classes.size else EMPTY_CLASSES,
         )
-        return GrowthTask(table, bagging, self._seed, targets, rule), target_format
+        return GrowthTask(table, bagging, self._seed, targets, rule, copier), target_format
 
     def _earlier_forest(self, shape: tuple[int, ...]) -> Forest | None:
         before = self._forest
@@ -226,18 +257,18 @@ class BaseMorf(BaseEstimator):
             "criterion": self._criteria[self.criterion],
             "splitter": self.splitter,
             "candidates": validation.candidate_count(self.max_features, features),
-            "max_depth": _limit(self.max_depth),
-            "min_samples_split": _limit(
+            "max_depth": limit(self.max_depth),
+            "min_samples_split": limit(
                 max(
                     2, check.count_or_fraction("min_samples_split", self.min_samples_split, samples)
                 )
             ),
-            "min_samples_leaf": _limit(
+            "min_samples_leaf": limit(
                 check.count_or_fraction("min_samples_leaf", self.min_samples_leaf, samples)
             ),
             "min_weight_fraction_leaf": float(self.min_weight_fraction_leaf),
             "min_impurity_decrease": float(self.min_impurity_decrease),
-            "max_leaf_nodes": _limit(self.max_leaf_nodes),
+            "max_leaf_nodes": limit(self.max_leaf_nodes),
         }
 
     def _bag_size(self, total: int) -> int:
@@ -372,14 +403,8 @@ class Classification(ClassifierMixin, BaseMorf):
     def _read_target(self, y: Any, n_samples: int) -> np.ndarray:
         before = self._forest if self.warm_start else None
         classes, codes = validation.check_classes(y, n_samples)
-        if before is not None and not np.array_equal(classes, self.classes_):
-            if not np.isin(classes, self.classes_).all():
-                raise ValueError(
-                    f"warm_start needs the classes of the first fit, {self.classes_}; "
-                    f"y has {classes}."
-                )
-            codes = np.searchsorted(self.classes_, classes)[codes].astype(np.uint32)
-            classes = self.classes_
+        if before is not None:
+            classes, codes = validation.earlier_classes(self.classes_, classes, codes)
         self.classes_ = classes
         self.n_classes_ = len(classes)
         return codes

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from morforest._dictionary import Plan
 from morforest._kernel import core
 from morforest._model import Forest
 from morforest._numbers import CellFormat, Cells, blocks, core_dtype, fixed_weights
 from morforest._validation import class_factors
-from morforest.dictionary import Plan
+from morforest.augment import Copier
 
 # Few enough calls to cost nothing, small enough ones for a smooth progress bar and even loads.
 CALLS_PER_JOB = 16
@@ -62,6 +63,14 @@ class TrainingTable:
         """Return a table of some of the rows, with all views that the dictionary looks at."""
         table = core.Table(rows.stop - rows.start, self.dictionary, self.cells.cell_type)
         self._fill(table, 0, rows)
+        return table
+
+    def of(self, X: np.ndarray) -> Any:
+        """Return a table of other samples with the same cells."""
+        table = core.Table(len(X), self.dictionary, self.cells.cell_type)
+        for part in blocks(X.shape):
+            x: np.ndarray = np.ascontiguousarray(X[part], dtype=self.dtype)
+            table.fill(x, part.start, self.cells.shift, self.cells.limit)
         return table
 
     def release(self) -> None:
@@ -179,6 +188,7 @@ class GrowthTask:
     seed: int
     targets: dict[str, Any]  # classes and class_count, or values and bits
     rule: dict[str, Any]
+    copier: Copier | None = None
 
     def keys(self, trees: range) -> np.ndarray:
         """Return the keys of the trees' random numbers."""
@@ -187,6 +197,8 @@ class GrowthTask:
     def grow(self, trees: range, stop: Any) -> dict[str, np.ndarray]:
         """Grow the trees of some numbers, behind one another."""
         keys = self.keys(trees)
+        if self.copier is not None:
+            return self._grow_on_copies(keys, stop)
         count, weight = self.bagging.bags(keys)
         grown: dict[str, np.ndarray] = core.grow_trees(
             self.table.core,
@@ -194,11 +206,59 @@ class GrowthTask:
             keys,
             count.ravel(),
             weight.ravel(),
+            self.bagging.order,
             stop=stop,
             **self.targets,
             **self.rule,
         )
         return grown
+
+    def _grow_on_copies(self, keys: np.ndarray, stop: Any) -> dict[str, np.ndarray]:
+        """Grow each tree on the rows of its bag and on copies of them, made for it alone.
+
+        Rows that the bag leaves out have no copies either, so that they may judge the tree.
+        """
+        assert self.copier is not None
+        ranks = np.empty(len(self.bagging.order), dtype=np.uint32)
+        ranks[self.bagging.order] = np.arange(len(ranks))
+        trees = []
+        for key in keys:
+            count, weight = self.bagging.bags(key[np.newaxis])
+            rows = np.flatnonzero(count[0])
+            X = self.table.X[rows]
+            X = np.concatenate([X, *self.copier.copies_of(X, ranks[rows], int(key))])
+            times = 1 + self.copier.copies
+            among = np.argsort(ranks[rows])
+            targets = dict(self.targets)
+            for name in ("classes", "values"):
+                if len(targets[name]):
+                    targets[name] = np.tile(targets[name][rows], times)
+            trees.append(
+                core.grow_trees(
+                    self.table.of(X),
+                    self.table.dictionary,
+                    key[np.newaxis],
+                    np.tile(count[0][rows], times),
+                    np.tile(weight[0][rows], times),
+                    np.concatenate([c * len(rows) + among for c in range(times)]).astype(np.uint32),
+                    stop=stop,
+                    **targets,
+                    **self.rule,
+                )
+            )
+        return join(trees, self.targets["class_count"])
+
+
+def join(trees: list[dict[str, np.ndarray]], class_count: int) -> dict[str, np.ndarray]:
+    """Put what calls of the core have grown behind one another, as one call would."""
+    payloads = "distribution_size" if class_count else "leaf_value"
+    skipped = 0
+    for some in trees:
+        following = some["next"].astype(np.int64)
+        following[following < -class_count] -= skipped
+        some["next"] = following
+        skipped += len(some[payloads])
+    return {name: np.concatenate([some[name] for some in trees]) for name in trees[0]}
 
 
 def sum_out_of_bag(
@@ -210,7 +270,7 @@ def sum_out_of_bag(
     for any number of them.
     """
     shape = task.table.X.shape
-    sums = np.zeros((shape[0], max(forest.class_count, 1)))
+    sums = np.zeros((shape[0], forest.outputs))
     votes = np.zeros(shape[0], dtype=np.uint32)
     size = max(1, BAG_BYTES // shape[0])
     for first in range(0, forest.n_trees, size):
@@ -271,17 +331,18 @@ def grow_trees(task: GrowthTask, trees: range, n_jobs: int | None, verbose: int)
 class Progress:
     """A progress bar on standard error, with the time left."""
 
-    def __init__(self, total: int, verbose: int):
+    def __init__(self, total: int, verbose: int, what: str = "trees"):
         self.total = total
+        self.what = what
         self.done = 0
         self.active = bool(verbose) and total > 0
         self.start = time.monotonic()
         self.shown = 0.0
         self.terminal = self.active and sys.stderr.isatty()
 
-    def advance(self, trees: int) -> None:
-        """Count trees as done, and redraw a few times a second."""
-        self.done += trees
+    def advance(self, count: int, more: str = "") -> None:
+        """Count work as done, and redraw a few times a second; `more` is shown behind."""
+        self.done += count
         now = time.monotonic()
         interval = 0.1 if self.terminal else 5.0
         if self.active and (self.done == self.total or now - self.shown > interval):
@@ -290,7 +351,10 @@ class Progress:
             left = elapsed / self.done * (self.total - self.done)
             filled = 30 * self.done // self.total
             bar = "#" * filled + "-" * (30 - filled)
-            text = f"trees {self.done}/{self.total} [{bar}] {elapsed:.1f} s, {left:.1f} s left"
+            text = (
+                f"{self.what} {self.done}/{self.total} [{bar}] {elapsed:.1f} s, {left:.1f} s left"
+            )
+            text += more
             sys.stderr.write(f"\r{text}  " if self.terminal else f"{text}\n")
             sys.stderr.flush()
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed, effective_n_jobs
 
+from morforest._forms import PooledView, over_windows, read_views, values_of
 from morforest._kernel import core
 from morforest._numbers import CellFormat, TargetFormat, cells_for
-from morforest._pack import narrow, pack, unpack, widen
+from morforest._pack import narrow, pack, raw_sources, unpack, widen
 from morforest._validation import MAX_CLASSES
 
+SOURCE_NUMBERS, POOLED_VIEW_NUMBERS = 5, 7  # of the core: a view's masks of axes, its source
 ROWS_PER_JOB = 256  # below this a call is not worth a thread
 PATH_ROWS = 256  # whose decision paths are followed at once
 
@@ -33,7 +36,16 @@ CORE_TYPES: dict[str, Any] = {
     "distribution_class": np.uint32,
     "distribution_weight": np.uint32,
     "leaf_value": np.float64,
+    "pooled_views": np.float64,
+    "form_op": np.uint8,
+    "form_bias": np.int64,
+    "form_window": np.uint32,
 }
+FORM_ARRAYS = ("pooled_views", "form_op", "form_bias", "form_window")
+
+
+def _none() -> np.ndarray:
+    return np.empty(0, dtype=np.uint8)
 
 
 @dataclass
@@ -43,10 +55,12 @@ class Forest:
     ``next`` of a split is its left child, counted within the tree; the right child follows it. Of
     a leaf it is ``-1 - payload``: a payload below ``class_count`` says that the leaf holds that
     class alone, ``class_count + i`` points to distribution `i`; in regression payload `i` points
-    to ``leaf_value[i]``. Thresholds are twice the midpoint, in cells, for integer cells.
+    to ``leaf_value[i]``, in boosting to the `i`-th group of `values` numbers there. Thresholds
+    are twice the midpoint, in cells, for integer cells.
     """
 
     shape: tuple[int, ...]
+    sources: np.ndarray  # the channel that each view looks at, as the core takes it
     views: np.ndarray  # bit masks of the axes along which each view holds prefix sums
     cell_format: CellFormat
     class_count: int
@@ -63,12 +77,20 @@ class Forest:
     distribution_class: np.ndarray
     distribution_weight: np.ndarray
     leaf_value: np.ndarray
+    values: int = 1  # of a leaf, where there are no classes
+    pooled_views: np.ndarray = field(default_factory=_none)  # as the core takes them
+    form_op: np.ndarray = field(default_factory=_none)  # a node; empty if all atoms are linear
+    form_bias: np.ndarray = field(default_factory=_none)
+    form_window: np.ndarray = field(default_factory=_none)  # two counts and strides a node
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name in [found.name for found in fields(self)]:
+            value = getattr(self, name)
             if isinstance(value, np.ndarray):
-                setattr(self, field.name, narrow(value))
+                setattr(self, name, narrow(value))
+        for name in FORM_ARRAYS:
+            if not len(getattr(self, name)):  # of linear forests, whatever type they came in
+                setattr(self, name, _none())
 
     @cached_property
     def _core(self) -> Any:
@@ -80,13 +102,22 @@ class Forest:
             raise ValueError("damaged forest: weights or gains do not fit the nodes")
         if not 0 <= self.class_count <= MAX_CLASSES:
             raise ValueError(f"damaged forest: {self.class_count} classes")
+        if not 1 <= self.values <= MAX_CLASSES:
+            raise ValueError(f"damaged forest: {self.values} values a leaf")
         real = self.cell_format.real
+        sources = widen("sources", self.sources, np.float64)
+        if len(sources) != len(raw_sources(len(arrays["views"]))):
+            raise ValueError("damaged forest: sources do not fit the views")
+        if real and not np.array_equal(sources, raw_sources(len(arrays["views"]))):
+            raise ValueError("damaged forest: float64 cells of derived channels")
         threshold = widen("threshold", self.threshold, np.float64 if real else np.int64)
         built = core.Forest(
             shape=list(self.shape),
+            sources=sources,
             threshold=np.empty(0, np.int64) if real else threshold,
             real_threshold=threshold if real else np.empty(0),
             class_count=self.class_count,
+            values=self.values,
             **arrays,
         )
         # What a pickle leaves out must follow from the rest.
@@ -117,10 +148,22 @@ class Forest:
         """Number of trees."""
         return len(self.tree_begin) - 1
 
+    @property
+    def outputs(self) -> int:
+        """Numbers that a tree says of a sample."""
+        return self.class_count or self.values
+
     def predict(self, X: np.ndarray, n_jobs: int | None = 1) -> np.ndarray:
         """Return mean posteriors (n, classes), or mean values (n, 1)."""
-        out = np.zeros((len(X), max(self.class_count, 1)))
-        self._run(self._core.predict, X, out, n_jobs)
+        return self._predict(X, n_jobs, mean=True)
+
+    def predict_sum(self, X: np.ndarray, n_jobs: int | None = 1) -> np.ndarray:
+        """Return sums of the trees' values (n, values)."""
+        return self._predict(X, n_jobs, mean=False)
+
+    def _predict(self, X: np.ndarray, n_jobs: int | None, mean: bool) -> np.ndarray:
+        out = np.zeros((len(X), self.outputs))
+        self._run(self._core.predict, X, out, n_jobs, mean)
         return out
 
     def apply(self, X: np.ndarray, n_jobs: int | None = 1) -> np.ndarray:
@@ -129,9 +172,11 @@ class Forest:
         self._run(self._core.apply, X, out, n_jobs)
         return out
 
-    def _run(self, method: Any, X: np.ndarray, out: np.ndarray, n_jobs: int | None) -> None:
+    def _run(
+        self, method: Any, X: np.ndarray, out: np.ndarray, n_jobs: int | None, *more: bool
+    ) -> None:
         cells = cells_for(X, self.cell_format, self._core.takes_bytes)
-        arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits)
+        arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits, *more)
         jobs = 1
         if len(X) >= 2 * ROWS_PER_JOB:
             jobs = min(effective_n_jobs(n_jobs), len(X) // ROWS_PER_JOB)
@@ -222,7 +267,11 @@ class Forest:
         value = self.threshold.astype(np.float64)
         if not self.cell_format.real:
             value = value / 2
-        return np.where(self.is_split(), np.ldexp(value, -self.cell_format.shift), np.nan)
+        if len(self.form_op):
+            value = values_of(value, self, self.cell_format.shift)
+        else:
+            value = np.ldexp(value, -self.cell_format.shift)
+        return np.where(self.is_split(), value, np.nan)
 
     def gains(self) -> np.ndarray:
         """Return each split's decrease in impurity, times its share of the tree's weight."""
@@ -230,8 +279,14 @@ class Forest:
         return gains
 
     def atoms(self, chunk: int = 1024) -> sp.csr_matrix:
-        """Return the atom of each node over the sample's features; empty for leaves."""
+        """Return the atom of each node; empty for leaves.
+
+        Over the features of one channel after the other where there are several. Pooled atoms
+        stand at the first position of their window.
+        """
         features = math.prod(self.shape)
+        channel, pooled_views = self._channels(), self._pooled_views()
+        columns = features * self._n_channels()
         count = self.term_count.astype(np.int64)
         node_of_term = np.repeat(np.arange(len(count)), count)
         parts = []
@@ -241,7 +296,7 @@ class Forest:
             cell = self.term_cell[low:high].astype(np.int64)
             weight = self.term_weight[low:high].astype(np.float64)
             node = node_of_term[low:high] - first
-            total = sp.csr_matrix((size, features))
+            total = sp.csr_matrix((size, columns))
             for view in range(len(self.views)):
                 here = cell // features == view
                 if not here.any():
@@ -251,7 +306,16 @@ class Forest:
                 if self.views[view]:
                     dense = self._unaccumulate(matrix.toarray(), int(self.views[view]))
                     matrix = sp.csr_matrix(dense)
-                total = total + matrix
+                matrix = matrix.tocoo()
+                place = (matrix.row, matrix.col + features * channel[view])
+                total = total + sp.csr_matrix((matrix.data, place), shape=(size, columns))
+            for pooled, at in zip(pooled_views, channel[len(self.views) :], strict=True):
+                here = pooled.holds(cell)
+                if here.any():
+                    dense = pooled.on_features(node[here], cell[here], weight[here], size)
+                    matrix = sp.coo_matrix(dense)
+                    place = (matrix.row, matrix.col + features * at)
+                    total = total + sp.csr_matrix((matrix.data, place), shape=(size, columns))
             parts.append(total)
         atoms = sp.vstack(parts, format="csr")
         atoms.eliminate_zeros()
@@ -262,25 +326,67 @@ class Forest:
 
         A prefix sum adds the features up to it, so a feature gets the weights at and after it.
         """
+        rows = len(weights)
         weights = weights.reshape(-1, *self.shape)
         for axis in range(len(self.shape)):
             if prefixed_axes >> axis & 1:
                 weights = np.flip(np.cumsum(np.flip(weights, axis + 1), axis=axis + 1), axis + 1)
-        return weights.reshape(len(weights), -1)
+        return weights.reshape(rows, -1)
+
+    def _channels(self) -> np.ndarray:
+        """Return the number of the channel that each view looks at, counted as they appear.
+
+        Pooled views follow the others.
+        """
+        order = {source: number for number, source in enumerate(self.channel_sources())}
+        return np.array([order[row] for row in self._view_sources()])
+
+    def channel_sources(self) -> list[tuple[float, ...]]:
+        """Return the channels in the order in which `atoms` has them, as the core takes them."""
+        return list(dict.fromkeys(self._view_sources()))
+
+    def _view_sources(self) -> list[tuple[float, ...]]:
+        rows = self.sources.reshape(-1, SOURCE_NUMBERS).tolist()
+        rows += self.pooled_views.reshape(-1, POOLED_VIEW_NUMBERS)[:, 2:].tolist()
+        return [tuple(row) for row in rows]
+
+    def _n_channels(self) -> int:
+        return 1 + int(self._channels().max())
+
+    def _pooled_views(self) -> list[PooledView]:
+        begin = len(self.views) * math.prod(self.shape)
+        return read_views(self.pooled_views, self.shape, begin)
 
     # -- importances
 
     def split_shares(self) -> np.ndarray:
         """Return the share of splits whose atom uses each feature: the paper's importance."""
-        splits = int(self.is_split().sum())
-        total = self._spread(np.ones(len(self.next)), absolute=False)
-        return total.reshape(self.shape) / max(splits, 1)
+        if len(self.form_op):
+            total = np.zeros(math.prod(self.shape))
+            for _, sizes in self._each_atoms():
+                total += (self._on_features(abs(sizes)) > 0).sum(axis=0)
+        elif self._signed():
+            total = self._core.importances(np.zeros(len(self.next)))[1]
+        else:
+            total = self._spread(np.ones(len(self.next)), absolute=False)
+        return total.reshape(self.shape) / max(int(self.is_split().sum()), 1)
 
     def impurity_decrease(self) -> np.ndarray:
         """Return each feature's part of the decrease in impurity, adding up to one.
 
-        A split's decrease goes to its atom's features in proportion to their absolute weights.
+        A split's decrease goes to its atom's features in proportion to their absolute weights,
+        those of one feature in several channels added.
         """
+        gain = np.where(self.is_split(), self.gain.astype(np.float64), 0.0)
+        if len(self.form_op):
+            total = self._shared_over_windows(gain)
+        else:
+            total = self._core.importances(gain)[0] if self._signed() else self._shared(gain)
+        sum_of_all = total.sum()
+        return (total / sum_of_all if sum_of_all > 0 else total).reshape(self.shape)
+
+    def _shared(self, gain: np.ndarray) -> np.ndarray:
+        """Share out gains where all atoms are plain: over prefix sums, patches of raw values."""
         count = self.term_count.astype(np.int64)
         node_of_term = np.repeat(np.arange(len(count)), count)
         # An atom's mass is what it makes of a sample of ones: of prefix sums, volumes.
@@ -292,11 +398,45 @@ class Forest:
             node_of_term[raw], np.abs(self.term_weight[raw]).astype(float), minlength=len(count)
         )
         mass = np.where(absolute > 0, absolute, mass)
-        gain = np.where(self.is_split(), self.gain.astype(np.float64), 0.0)
         factor = np.divide(gain, mass, out=np.zeros(len(count)), where=mass > 0)
-        total = self._spread(factor, absolute=True)
-        sum_of_all = total.sum()
-        return (total / sum_of_all if sum_of_all > 0 else total).reshape(self.shape)
+        return self._spread(factor, absolute=True)
+
+    def _shared_over_windows(self, gain: np.ndarray) -> np.ndarray:
+        """Share out gains where atoms may be pooled."""
+        total = np.zeros(math.prod(self.shape))
+        for nodes, atoms in self._each_atoms():
+            sizes = self._on_features(abs(atoms))
+            mass = sizes.sum(axis=1)
+            share = np.divide(gain[nodes], mass, out=np.zeros(len(mass)), where=mass > 0)
+            total += share @ sizes
+        return total
+
+    def _signed(self) -> bool:
+        """Say whether some atom is over other channels, or over prefix sums and not a patch."""
+        if not np.array_equal(self.sources, raw_sources(len(self.views))):
+            return True
+        # What an atom over prefix sums makes of a sample of ones: of a patch its volume, of
+        # rectangles with opposite signs nothing.
+        prefixed = self.views[self.term_cell.astype(np.int64) // math.prod(self.shape)] != 0
+        node_of_term = np.repeat(np.arange(len(self.term_count)), self.term_count)[prefixed]
+        values = self.term_weight[prefixed] * self._volumes()[self.term_cell[prefixed]]
+        found = np.bincount(node_of_term, values, minlength=len(self.term_count))
+        return bool((found[np.unique(node_of_term)] <= 0).any())
+
+    def _each_atoms(self, chunk: int = 1024) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield dense atoms (nodes, cells of a view) of some nodes after others.
+
+        Pooled atoms yield the mean of their sizes over the positions of their windows.
+        """
+        atoms = self.atoms()
+        for first in range(0, atoms.shape[0], chunk):
+            nodes = slice(first, min(first + chunk, atoms.shape[0]))
+            dense = atoms[nodes].toarray()
+            yield nodes, over_windows(dense, self, nodes) if len(self.form_op) else dense
+
+    def _on_features(self, sizes: np.ndarray) -> np.ndarray:
+        """Add up what falls on the same feature in different channels."""
+        return sizes.reshape(len(sizes), self._n_channels(), -1).sum(axis=1)
 
     def _volumes(self) -> np.ndarray:
         """Return the value of each cell of a sample of ones."""
@@ -339,11 +479,14 @@ class Forest:
 def assemble(
     grown: list[dict[str, np.ndarray]],
     shape: tuple[int, ...],
+    sources: np.ndarray,
     views: np.ndarray,
+    pooled_views: np.ndarray,
     cell_format: CellFormat,
     class_count: int,
     target_format: TargetFormat | None,
     before: Forest | None = None,
+    values: int = 1,
 ) -> Forest:
     """Put what calls of the core have grown behind one another, after an earlier forest.
 
@@ -352,7 +495,7 @@ def assemble(
     gain_exponent = 0 if target_format is None else target_format.gain_exponent
     payload_column = "distribution_size" if class_count else "leaf_value"
     sizes = np.array([len(some["next"]) for some in grown], dtype=np.int64)
-    payloads = np.array([len(some[payload_column]) for some in grown], dtype=np.int64)
+    payloads = np.array([len(some[payload_column]) // values for some in grown], dtype=np.int64)
     arrays = {}
     for name in list(grown[0]):
         arrays[name] = np.concatenate([some.pop(name) for some in grown])
@@ -363,7 +506,7 @@ def assemble(
         arrays["leaf_value"] = target_format.decode(arrays["leaf_value"])
     if before is not None:
         begin = np.append(before.tree_begin[:-1].astype(np.int64), begin + len(before.next))
-        skipped += len(getattr(before, payload_column))
+        skipped += len(getattr(before, payload_column)) // values
     # Payloads count within a call; those that point to a pure class stay.
     dtype = np.int32 if skipped[-1] + class_count < 2**31 else np.int64
     following: np.ndarray = arrays["next"].astype(dtype)
@@ -372,15 +515,18 @@ def assemble(
     arrays["next"] = following
     if before is not None:
         gain = np.ldexp(before.gain, before.gain_exponent - gain_exponent)
-        for name, values in arrays.items():
+        for name, added in arrays.items():
             earlier = gain if name == "gain" else getattr(before, name)
-            arrays[name] = np.concatenate([earlier, values])
+            arrays[name] = np.concatenate([earlier, added])
     return Forest(
         shape=shape,
+        sources=sources,
         views=views,
+        pooled_views=pooled_views,
         cell_format=cell_format,
         class_count=class_count,
         gain_exponent=gain_exponent,
         tree_begin=begin,
+        values=values,
         **arrays,
     )

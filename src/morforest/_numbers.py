@@ -12,10 +12,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from morforest._dictionary import Bounds
 from morforest._kernel import core
-from morforest.dictionary import Bounds
 
 RESOLUTION = 2.0**-20  # of a column's spread, the coarsest step that float data may get
+POOLED_RESOLUTION = 2.0**-12  # the same where atoms are pooled, which takes much longer in int64
 SAMPLE_CELLS = 1 << 22  # at most about this many values are looked at to estimate spreads
 BLOCK_CELLS = 1 << 20  # data are converted and looked at in pieces of about so many values
 WEIGHT_LIMIT = 2**31  # counts and weights of a tree sum to less
@@ -84,8 +85,8 @@ def choose_format(X: np.ndarray, bounds: Bounds) -> tuple[CellFormat, Cells]:
     """Choose the number format of a training table."""
     low, high = float(X.min()), float(X.max())
     largest = max(abs(low), abs(high))
-    if bounds.integral and largest * bounds.mass < 2.0**61 and _holds_integers(X):
-        found = CellFormat(0, False, True, largest * bounds.mass, bounds)
+    if bounds.integral and bounds.fits(largest, 61) and _holds_integers(X):
+        found = CellFormat(0, False, True, bounds.value(largest), bounds)
     else:
         found = _choose_float_format(X, largest, bounds)
     return found, _cells(found, low, high, 0)
@@ -100,7 +101,8 @@ def cells_for(X: np.ndarray, trained: CellFormat, takes_bytes: bool) -> Cells:
         return Cells("bytes", 0, 255.0)
     low, high = float(X.min()), float(X.max())
     extra_bits = 0
-    if trained.integers and not _holds_integers(X):
+    linear = not trained.bounds.derived and not trained.bounds.forms
+    if trained.integers and linear and not _holds_integers(X):
         # By the training data alone: a prediction must not depend on the rest of the batch.
         extra_bits = max(0, min(EXTRA_BITS, 60 - math.frexp(max(trained.bound, 1.0))[1]))
     if takes_bytes and trained.integers and not extra_bits and low >= 0 and high <= 255:
@@ -109,14 +111,14 @@ def cells_for(X: np.ndarray, trained: CellFormat, takes_bytes: bool) -> Cells:
 
 
 def _cells(chosen: CellFormat, low: float, high: float, extra_bits: int) -> Cells:
-    mass = chosen.bounds.mass
-    limit = 2.0**61 / max(mass, 1.0)
+    limit = chosen.bounds.limit()
     if chosen.real:
         return Cells("float64", chosen.shift, limit)
     if extra_bits:
         return Cells("int64", chosen.shift + extra_bits, limit, extra_bits)
     # Half a unit more for rounding; a value too large for a float is too large for int32 as well.
-    bound = (max(abs(low), abs(high)) * math.ldexp(1.0, chosen.shift) + 0.5) * mass
+    scale = math.ldexp(1.0, chosen.shift)
+    bound = chosen.bounds.value_within(low * scale - 0.5 * (low < 0), high * scale + 0.5)
     nonnegative = chosen.bounds.nonnegative and low >= 0
     if chosen.bound >= 2.0**30:  # thresholds need the wide type whatever the batch holds
         cell_type = "int64"
@@ -145,17 +147,35 @@ def _choose_float_format(X: np.ndarray, largest: float, bounds: Bounds) -> CellF
     # Sums stay finite in float64 cells: scale down where max|x| * mass would overflow.
     exponent = math.frexp(largest)[1] + math.frexp(bounds.mass)[1]
     real = CellFormat(-max(0, exponent - 1000), True, False, math.inf, bounds)
-    if not bounds.integral or largest == 0:
-        return real if not bounds.integral else CellFormat(0, False, True, 0.0, bounds)
+    if largest == 0 and bounds.integral:
+        return CellFormat(0, False, True, 0.0, bounds)
+    if not bounds.integral:
+        return _if_linear(real)
     spread = _smallest_spread(X)
+    resolution = POOLED_RESOLUTION if bounds.forms else RESOLUTION
     for bits in (30, 61):
+        if not bounds.fits(0.5, bits):
+            continue
+        # Derived channels may be larger than what they are derived from.
+        while bounds.derived and not bounds.fits(math.ldexp(largest, bits - exponent) + 0.5, bits):
+            exponent += 1
         # Exponents promise too much by up to two bits, which are used where they are needed.
         for shift in range(bits - exponent, bits - exponent + 3):
             shift = min(shift, 1000)
             # largest * 2^shift * mass < 2^bits, with a unit a cell to spare for rounding
-            bound = (math.ldexp(largest, shift) + 0.5) * bounds.mass
-            if bound < 2.0**bits and math.ldexp(1.0, -shift) <= RESOLUTION * spread:
-                return CellFormat(shift, False, False, bound, bounds)
+            size = math.ldexp(largest, shift) + 0.5
+            if bounds.fits(size, bits) and math.ldexp(1.0, -shift) <= resolution * spread:
+                return CellFormat(shift, False, False, bounds.value(size), bounds)
+    return _if_linear(real)
+
+
+def _if_linear(real: CellFormat) -> CellFormat:
+    if real.bounds.derived or real.bounds.forms:
+        raise ValueError(
+            "Derived channels and pooled atoms need exact integers, but X spans too many orders of "
+            "magnitude for them (or an atom has fractional weights): scale its columns alike, or "
+            "use a dictionary without channels, pool and Variance."
+        )
     return real
 
 
@@ -275,7 +295,8 @@ def fixed_weights(unit: np.ndarray, count: np.ndarray) -> np.ndarray:
     if total < WEIGHT_LIMIT and (unit == np.rint(unit)).all():
         return (unit * count).astype(np.uint32)
     exponent = math.frexp(total)[1]
-    fixed = np.maximum(np.rint(np.ldexp(unit, 30 - exponent)), 1).astype(np.uint32)
+    # Rows that do not count may have any unit.
+    fixed = np.clip(np.rint(np.ldexp(unit, 30 - exponent)), 1, WEIGHT_LIMIT).astype(np.uint32)
     weights: np.ndarray = fixed * count
     return weights
 

@@ -16,9 +16,17 @@ import numpy as np
 
 from morforest._kernel import core
 
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, FORMAT)  # 1: without sources
+RAW_SOURCE = np.array([0.0, 0.0, 0.0, 1.0, 0.0])  # as the core takes it
+FORM_WINDOW = 4  # numbers a node: counts and strides of two windows
 LARGE = 255  # marks leaf weights of at least this, which stand apart
 CORNER_SIGNS = np.array([1, -1, -1, 1], dtype=np.int8)  # above left, above, left, last
+
+
+def raw_sources(views: int) -> np.ndarray:
+    """Return the sources of views that all look at the raw values."""
+    return np.tile(RAW_SOURCE, views)
 
 
 def narrow(values: np.ndarray) -> np.ndarray:
@@ -64,6 +72,7 @@ def pack(forest: Any) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "shape": forest.shape,
+        "sources": forest.sources,
         "views": forest.views,
         "cell_format": forest.cell_format,
         "class_count": classes,
@@ -77,20 +86,22 @@ def pack(forest: Any) -> dict[str, Any]:
         "leaf_weight": np.minimum(leaf_weight, LARGE).astype(np.uint8),
         "large_leaf_weight": leaf_weight[leaf_weight >= LARGE],
         **(_pack_patches(forest, split) or _pack_terms(forest, split)),
+        **_pack_forms(forest, split),
         "distribution_size": forest.distribution_size,
         "distribution_class": forest.distribution_class,
         "distribution_weight": forest.distribution_weight,
         "leaf_value": forest.leaf_value,
+        "values": forest.values,
     }
 
 
 def unpack(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the forest."""
-    if not isinstance(state, Mapping) or state.get("format") != FORMAT:
+    if not isinstance(state, Mapping) or state.get("format") not in READABLE:
         found = state.get("format") if isinstance(state, Mapping) else None
         raise ValueError(
-            f"the forest was saved in format {found!r}, this version of morforest reads format "
-            f"{FORMAT}: load it with the version that saved it, or fit it again."
+            f"the forest was saved in format {found!r}, this version of morforest reads formats "
+            f"{READABLE[0]} to {FORMAT}: load it with the version that saved it, or fit it again."
         )
     try:
         return _unpack(state)
@@ -122,6 +133,8 @@ def _unpack(state: Mapping[str, Any]) -> dict[str, Any]:
     leaf_data = ("distribution_size", "distribution_class", "distribution_weight", "leaf_value")
     return {
         **{name: state[name] for name in (*kept, *leaf_data)},
+        "values": operator.index(state["values"]) if state["format"] > 1 else 1,
+        "sources": state["sources"] if state["format"] > 1 else raw_sources(len(state["views"])),
         "next": following,
         "threshold": _at_splits("threshold", split, state["threshold"]),
         "weight": core.node_weights(begin, following, weight),
@@ -129,6 +142,7 @@ def _unpack(state: Mapping[str, Any]) -> dict[str, Any]:
         "term_count": _at_splits("term_count", split, count),
         "term_cell": cell,
         "term_weight": term_weight,
+        **_unpack_forms(state, split),
     }
 
 
@@ -172,6 +186,30 @@ def _unpack_terms(state: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray, np.
     return state["term_count"], cell, 1 - 2 * minus.astype(np.int8)
 
 
+def _pack_forms(forest: Any, split: np.ndarray) -> dict[str, np.ndarray]:
+    if not len(forest.form_op) and not len(forest.pooled_views):
+        return {}
+    return {
+        "pooled_views": forest.pooled_views,
+        "form_op": forest.form_op[split],
+        "form_bias": forest.form_bias[split],
+        "form_window": forest.form_window[np.repeat(split, FORM_WINDOW)],
+    }
+
+
+def _unpack_forms(state: Mapping[str, Any], split: np.ndarray) -> dict[str, np.ndarray]:
+    if "form_op" not in state:
+        return {}
+    return {
+        "pooled_views": state["pooled_views"],
+        "form_op": _at_splits("form_op", split, state["form_op"]),
+        "form_bias": _at_splits("form_bias", split, state["form_bias"]),
+        "form_window": _at_splits(
+            "form_window", np.repeat(split, FORM_WINDOW), state["form_window"]
+        ),
+    }
+
+
 def _plane(shape: tuple[int, ...], views: np.ndarray) -> tuple[int, int] | None:
     """Return the rows and columns over which prefix sums run, if it is these alone."""
     last = 1 << (len(shape) - 1)
@@ -185,6 +223,8 @@ def _plane(shape: tuple[int, ...], views: np.ndarray) -> tuple[int, int] | None:
 def _pack_patches(forest: Any, split: np.ndarray) -> dict[str, Any] | None:
     """Write rectangles as their last cell and their size; None if not all atoms are such."""
     plane = _plane(forest.shape, forest.views)
+    if not np.array_equal(forest.sources, raw_sources(len(forest.views))):
+        return None
     count = forest.term_count[split].astype(np.int64)
     if plane is None or not len(count) or not np.isin(count, (1, 2, 4)).all():
         return None

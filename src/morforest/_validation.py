@@ -98,6 +98,19 @@ def check_classes(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     return classes, codes.astype(np.uint32)
 
 
+def earlier_classes(
+    earlier: np.ndarray, classes: np.ndarray, codes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Count the classes of further samples as an earlier fit did."""
+    if np.array_equal(classes, earlier):
+        return classes, codes
+    if not np.isin(classes, earlier).all():
+        raise ValueError(
+            f"warm_start needs the classes of the first fit, {earlier}; y has {classes}."
+        )
+    return earlier, np.searchsorted(earlier, classes)[codes].astype(np.uint32)
+
+
 def check_targets(y: Any, n_samples: int, criterion: str) -> np.ndarray:
     """Return regression targets as float64."""
     y = _one_column(y, n_samples)

@@ -3,187 +3,39 @@
 A forest splits a node by comparing ``a @ x`` with a threshold. The vectors ``a``, called atoms,
 are drawn at random from a dictionary, and the dictionary says what the data's manifold looks like:
 single features (:class:`Axis`, a random forest), sparse signed combinations
-(:class:`SparseOblique`, SPORF), sums over patches of neighbours (:class:`Patch`, MORF), or atoms
-of your own (:class:`Atoms`). :class:`Mixture` combines them.
+(:class:`SparseOblique`, SPORF), sums over patches of neighbours (:class:`Patch`, MORF), differences
+of such sums (:class:`Haar`, :class:`Pair`), weighted patches (:class:`Kernel`), or atoms of your
+own (:class:`Atoms`). :class:`Mixture` combines them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 
-from morforest._checks import check_random_state, is_integer, is_number
-from morforest._kernel import core
+from morforest._checks import is_number
+from morforest._dictionary import Bounds, Dictionary, cumulative_fractions, resolve, to_numbers
+from morforest.boxes import Haar, Pair, Patch, Variance
+from morforest.kernels import Kernel
 
-__all__ = ["Atoms", "Axis", "Mixture", "Patch", "SparseOblique"]
-
-MAX_AXES = 16
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """What the choice of number types must know of a dictionary's atoms."""
-
-    mass: float  # the largest sum of absolute weights
-    nonnegative: bool
-    integral: bool
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A dictionary resolved for a sample shape: what a fit passes around and pickles."""
-
-    dictionary: _Dictionary
-    shape: tuple[int, ...]
-    channel_axis: int | None
-
-    def bounds(self) -> Bounds:
-        """Bounds over all components."""
-        parts = [part._bounds(self.shape, self.channel_axis) for part in self._components()]
-        return Bounds(
-            mass=max(part.mass for part in parts),
-            nonnegative=all(part.nonnegative for part in parts),
-            integral=all(part.integral for part in parts),
-        )
-
-    def build(self, direct: bool) -> Any:
-        """Make the core's dictionary; `direct` ones use no prefix sums."""
-        built = core.Dictionary(list(self.shape), direct)
-        for part in self._components():
-            part._add_to(built, self.shape, self.channel_axis)
-        probabilities = [probability for _, probability in self.dictionary._flatten()]
-        if len(probabilities) > 1:
-            built.set_cumulative(cumulative_fractions(np.asarray(probabilities)))
-        return built
-
-    def _components(self) -> list[_Dictionary]:
-        return [part for part, _ in self.dictionary._flatten()]
+__all__ = [
+    "Atoms",
+    "Axis",
+    "Haar",
+    "Kernel",
+    "Mixture",
+    "Pair",
+    "Patch",
+    "SparseOblique",
+    "Variance",
+    "resolve",
+]
 
 
-def cumulative_fractions(probabilities: np.ndarray) -> np.ndarray:
-    """Cumulate probabilities into 64-bit fractions, the last of them 2^64 - 1.
-
-    The core compares random 64-bit integers with these, so that draws are equal on every platform.
-    """
-    cumulated = np.cumsum(probabilities / probabilities.sum())
-    fractions = [min(round(float(c) * 2.0**64), 2**64 - 1) for c in cumulated]
-    fractions[-1] = 2**64 - 1
-    return np.asarray(fractions, dtype=np.uint64)
-
-
-class _Dictionary(BaseEstimator):
-    """Shared behaviour: parameters, comparison and sampling."""
-
-    def sample(
-        self,
-        shape: int | Sequence[int],
-        n: int = 1,
-        random_state: Any = None,
-        *,
-        channel_axis: int | None = None,
-    ) -> sp.csr_matrix:
-        """Draw atoms without a forest.
-
-        Parameters
-        ----------
-        shape : int or tuple of int
-            Shape of one sample.
-        n : int, default=1
-            How many atoms to draw, independently of each other.
-        random_state : int, RandomState instance or None, default=None
-            Seed of the draws.
-        channel_axis : int or None, default=None
-            Axis of the sample that holds channels; see :class:`MorfClassifier`.
-
-        Returns
-        -------
-        atoms : scipy.sparse.csr_matrix of shape (n, product of shape)
-            One atom a row, over the features of a sample in C order.
-
-        Examples
-        --------
-        >>> from morforest import Patch
-        >>> Patch(min_size=2, max_size=2, boundary="inside").sample((2, 2), 1).toarray()
-        array([[1., 1., 1., 1.]])
-        """
-        if not is_integer(n) or n < 0:
-            raise ValueError(f"n must be a non-negative integer, got {n!r}.")
-        plan = resolve(self, shape, channel_axis)
-        key = seed_from(random_state)
-        begin, cell, weight = plan.build(direct=True).sample(key, int(n), False)
-        size = math.prod(plan.shape)
-        return sp.csr_matrix((weight, cell, begin.astype(np.int64)), shape=(int(n), size))
-
-    def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
-            return NotImplemented
-        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
-        return all(_same(mine[name], theirs[name]) for name in mine)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
-
-    def _flatten(self) -> list[tuple[_Dictionary, float]]:
-        return [(self, 1.0)]
-
-    def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
-        """Raise if the parameters make no sense for samples of this shape."""
-
-    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
-        raise NotImplementedError
-
-    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
-        raise NotImplementedError
-
-
-def resolve(
-    dictionary: _Dictionary, shape: int | Sequence[int], channel_axis: int | None = None
-) -> Plan:
-    """Check a dictionary against a sample shape."""
-    if not isinstance(dictionary, _Dictionary):
-        raise TypeError(
-            "dictionary must be None or a dictionary object such as Patch() or SparseOblique(), "
-            f"got {dictionary!r}."
-        )
-    lengths: tuple[int, ...] = (shape,) if is_integer(shape) else tuple(shape)  # type: ignore[arg-type]
-    if not lengths or not all(is_integer(k) and k >= 1 for k in lengths):
-        raise ValueError(f"shape must hold positive integers, one an axis, got {shape!r}.")
-    lengths = tuple(int(k) for k in lengths)
-    if len(lengths) > MAX_AXES:
-        raise ValueError(f"shape may have at most {MAX_AXES} axes, got {len(lengths)}.")
-    if channel_axis is not None:
-        rank = len(lengths)
-        if not is_integer(channel_axis):
-            raise TypeError(f"channel_axis must be None or an integer, got {channel_axis!r}.")
-        if not -rank <= channel_axis < rank:
-            raise ValueError(
-                f"channel_axis={channel_axis} does not exist in samples of shape {lengths}: "
-                f"give an integer from {-rank} to {rank - 1}."
-            )
-        channel_axis = int(channel_axis) % rank
-    for part, _ in dictionary._flatten():
-        part._check(lengths, channel_axis)
-    return Plan(dictionary, lengths, channel_axis)
-
-
-def default_dictionary(shape: tuple[int, ...]) -> _Dictionary:
-    """Choose a dictionary by the shape of a sample."""
-    return SparseOblique() if len(shape) == 1 else Patch()
-
-
-def seed_from(random_state: Any) -> int:
-    """Draw a 63-bit seed."""
-    state = check_random_state("random_state", random_state)
-    return int(state.randint(0, 2**63 - 1, dtype=np.int64))
-
-
-class Axis(_Dictionary):
+class Axis(Dictionary):
     """Single features: the dictionary of a random forest.
 
     At each node the candidates are distinct features, drawn without replacement.
@@ -202,7 +54,7 @@ class Axis(_Dictionary):
         built.add_axis()
 
 
-class SparseOblique(_Dictionary):
+class SparseOblique(Dictionary):
     """Sparse combinations of features with weights +1 and -1: the dictionary of SPORF.
 
     Parameters
@@ -260,136 +112,7 @@ class SparseOblique(_Dictionary):
         built.add_sparse(self._cumulative(shape))
 
 
-class Patch(_Dictionary):
-    """Sums over random patches of neighbouring features: the dictionary of MORF.
-
-    Along each axis the size of a patch is drawn uniformly from `min_size` to `max_size`, then its
-    position. A patch of images is a rectangle, of series an interval, of volumes a box. The cost
-    of a patch does not depend on its size.
-
-    Parameters
-    ----------
-    min_size, max_size : int, float or tuple, default=1 and None
-        Smallest and largest size along each axis: an integer, or a float in (0, 1] for a fraction
-        of the axis (rounded down, at least 1). One value serves all axes, a tuple names one an
-        axis. ``max_size=None``, for all axes or as an entry of the tuple, is the square root of
-        the axis' length, rounded down, but at least `min_size`. A channel axis (see
-        :class:`MorfClassifier`) has size 1 unless a tuple says otherwise; tuples may leave it out.
-    boundary : {"zero", "inside", "wrap"} or tuple of these, default="zero"
-        "zero": patches may reach over the border, where the data counts as zero, so that each
-        feature is covered equally often (the paper's rule). "inside": patches lie within the data.
-        "wrap": patches continue at the other end, for circular axes.
-    contiguous : bool or tuple of bool, default=True
-        False for an axis without order, such as sensors: instead of neighbours, distinct random
-        elements of that axis are summed.
-
-    Examples
-    --------
-    >>> from morforest import Patch
-    >>> Patch(max_size=(1, 3), boundary="wrap").sample((2, 5), 1, random_state=1).toarray()
-    array([[0., 0., 0., 0., 0., 0., 1., 1., 0., 0.]])
-    """
-
-    def __init__(
-        self,
-        min_size: Any = 1,
-        max_size: Any = None,
-        boundary: Any = "zero",
-        contiguous: Any = True,
-    ):
-        self.min_size = min_size
-        self.max_size = max_size
-        self.boundary = boundary
-        self.contiguous = contiguous
-
-    def _axis_values(
-        self, name: str, shape: tuple[int, ...], channel_axis: int | None, for_channels: Any
-    ) -> list[Any]:
-        """Spread a parameter over the axes; `for_channels` is a scalar's value on channels."""
-        value = getattr(self, name)
-        rank = len(shape)
-        if not isinstance(value, (tuple, list, np.ndarray)):
-            return [for_channels if axis == channel_axis else value for axis in range(rank)]
-        values = list(value)
-        if len(values) == rank:
-            return values
-        if channel_axis is not None and len(values) == rank - 1:
-            return [*values[:channel_axis], for_channels, *values[channel_axis:]]
-        raise ValueError(
-            f"{name}={value!r} has {len(values)} entries, but samples of shape {shape} have "
-            f"{rank} axes: give one value for all axes or a tuple with one an axis."
-        )
-
-    def _sizes(
-        self, shape: tuple[int, ...], channel_axis: int | None
-    ) -> tuple[list[int], list[int]]:
-        smallest = [
-            _size("min_size", value, length, axis)
-            for axis, (value, length) in enumerate(
-                zip(self._axis_values("min_size", shape, channel_axis, 1), shape, strict=True)
-            )
-        ]
-        largest = [
-            max(math.isqrt(length), low)
-            if value is None
-            else _size("max_size", value, length, axis)
-            for axis, (value, length, low) in enumerate(
-                zip(
-                    self._axis_values("max_size", shape, channel_axis, 1),
-                    shape,
-                    smallest,
-                    strict=True,
-                )
-            )
-        ]
-        for axis, (low, high) in enumerate(zip(smallest, largest, strict=True)):
-            if low > high:
-                raise ValueError(
-                    f"min_size is {low} and max_size is {high} along axis {axis} of samples of "
-                    f"shape {shape}: min_size={self.min_size!r} must not exceed "
-                    f"max_size={self.max_size!r} there."
-                )
-        return smallest, largest
-
-    def _flags(self, shape: tuple[int, ...], channel_axis: int | None) -> list[bool]:
-        flags = self._axis_values("contiguous", shape, channel_axis, True)
-        for flag in flags:
-            if not isinstance(flag, (bool, np.bool_)):
-                raise ValueError(
-                    f"contiguous must be True, False or a tuple of these, got {self.contiguous!r}."
-                )
-        return [bool(flag) for flag in flags]
-
-    def _boundaries(self, shape: tuple[int, ...], channel_axis: int | None) -> list[str]:
-        names = self._axis_values("boundary", shape, channel_axis, "zero")
-        for name in names:
-            if name not in ("zero", "inside", "wrap"):
-                raise ValueError(
-                    'boundary must be "zero", "inside", "wrap" or a tuple of these, '
-                    f"got {self.boundary!r}."
-                )
-        return [str(name) for name in names]
-
-    def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
-        self._sizes(shape, channel_axis)
-        self._flags(shape, channel_axis)
-        self._boundaries(shape, channel_axis)
-
-    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
-        _, largest = self._sizes(shape, channel_axis)
-        return Bounds(mass=float(math.prod(largest)), nonnegative=True, integral=True)
-
-    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
-        smallest, largest = self._sizes(shape, channel_axis)
-        built.add_patch(
-            smallest,
-            largest,
-            self._boundaries(shape, channel_axis),
-            self._flags(shape, channel_axis),
-        )
-
-
-class Atoms(_Dictionary):
+class Atoms(Dictionary):
     """A finite dictionary of your own atoms.
 
     Parameters
@@ -447,7 +170,7 @@ class Atoms(_Dictionary):
             )
         if self.probabilities is None:
             return
-        probabilities = _numbers("probabilities", self.probabilities)
+        probabilities = to_numbers("probabilities", self.probabilities)
         if probabilities.shape != (matrix.shape[0],):
             raise ValueError(
                 f"probabilities has shape {probabilities.shape}, expected ({matrix.shape[0]},): "
@@ -480,7 +203,7 @@ class Atoms(_Dictionary):
         )
 
 
-class Mixture(_Dictionary):
+class Mixture(Dictionary):
     """Several dictionaries: each candidate comes from one of them, drawn at random.
 
     A small share of :class:`Axis` gives every single feature a fixed chance at every node, which
@@ -535,20 +258,20 @@ class Mixture(_Dictionary):
         self.dictionaries = replaced
         return self
 
-    def _flatten(self) -> list[tuple[_Dictionary, float]]:
+    def _flatten(self) -> list[tuple[Dictionary, float]]:
         parts = self.dictionaries
         if not isinstance(parts, (list, tuple)) or not parts:
             raise ValueError(
                 f"dictionaries must be a non-empty list of dictionaries, got {parts!r}."
             )
         for part in parts:
-            if not isinstance(part, _Dictionary):
+            if not isinstance(part, Dictionary):
                 raise TypeError(
                     f"dictionaries must hold dictionaries such as Patch() or Axis(), got {part!r}."
                 )
         shares = np.ones(len(parts))
         if self.weights is not None:
-            shares = _numbers("weights", self.weights)
+            shares = to_numbers("weights", self.weights)
         if shares.shape != (len(parts),):
             raise ValueError(
                 f"weights={self.weights!r} must have one entry for each of the {len(parts)} "
@@ -589,38 +312,3 @@ def _unimodal(size: int, mode: int, ratio: Any) -> np.ndarray:
             break
         up.append(value)
     return np.concatenate([down, up])
-
-
-def _size(name: str, value: Any, length: int, axis: int) -> int:
-    if is_integer(value):
-        size = int(value)
-    elif is_number(value) and 0 < value <= 1:
-        size = max(1, int(value * length))
-    else:
-        raise ValueError(
-            f"{name} must be made of positive integers, or fractions of the axis in (0, 1], "
-            f"got {value!r} for axis {axis}."
-        )
-    if not 1 <= size <= length:
-        raise ValueError(
-            f"{name}={size} along axis {axis} is impossible: the axis has length {length}, so "
-            f"give 1 to {length}, or a tuple with one size an axis."
-        )
-    return size
-
-
-def _numbers(name: str, values: Any) -> np.ndarray:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers, got {values!r}: {error}") from None
-
-
-def _same(a: Any, b: Any) -> bool:
-    if sp.issparse(a) or sp.issparse(b):
-        if not (sp.issparse(a) and sp.issparse(b)) or a.shape != b.shape:
-            return False
-        return bool((a != b).nnz == 0)
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return np.array_equal(np.asarray(a), np.asarray(b))
-    return bool(a == b)

@@ -18,11 +18,14 @@ _CLASS_ATTRIBUTES = """classes_ : ndarray of shape (n_classes,)
         Their number.
     """
 
-_PARAMETERS = """dictionary : dictionary object or None, default=None
+_PARAMETERS = """dictionary : dictionary object, name or None, default=None
         Where split candidates come from: :class:`Axis`, :class:`SparseOblique`, :class:`Patch`,
-        :class:`Atoms` or a :class:`Mixture`. None chooses by the shape of a sample:
-        ``SparseOblique()`` for flat rows, ``Patch()`` (sizes from 1 to the square root of each
-        axis) for samples with two axes or more.
+        :class:`Haar`, :class:`Pair`, :class:`Kernel`, :class:`Variance`, :class:`Atoms` or a
+        :class:`Mixture`; or one of the names "axis", "sporf", "patch", "image", "series" and
+        "series-pooled", which stand for dictionaries fitted to the samples' shape, or "auto",
+        which tries those that fit and keeps the one with the best out-of-bag score. None chooses
+        by the shape of a sample: ``SparseOblique()`` for flat rows, ``Patch()`` (sizes from 1 to
+        the square root of each axis) for samples with two axes or more.
     {forest}data_shape : tuple of int or None, default=None
         Shape of one sample where X has flat rows, such as ``(28, 28)``. None takes it from X.
     channel_axis : int or None, default=None
@@ -62,7 +65,10 @@ _FOREST_PARAMETERS = """
         share in (0, 1].
     oob_score : bool or callable, default=False
         Whether to score the forest on the samples that each tree did not see: True for
-        {score}, or a function of (y_true, y_pred)."""
+        {score}, or a function of (y_true, y_pred).
+    augment : ImageCopies, SeriesCopies or None, default=None
+        Copies of its samples that each tree draws and learns from too. Out-of-bag scores stay
+        honest: a tree has copies of its own samples only."""
 
 _CLASS_WEIGHT = """
     class_weight : {"balanced", "balanced_subsample"}, dict or None, default=None
@@ -87,6 +93,8 @@ _ATTRIBUTES = """data_shape_ : tuple of int
         Shape of one sample.
     dictionary_ : dictionary object
         The dictionary in use.
+    dictionary_scores_ : dict from str to float
+        What ``dictionary="auto"`` found for each name it tried.
     n_features_in_ : int
         Number of features of a sample.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -155,6 +163,7 @@ class MorfClassifier(Classification):
         bootstrap: bool = True,
         max_samples: int | float | None = None,
         oob_score: Any = False,
+        augment: Any = None,
         class_weight: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -177,6 +186,7 @@ class MorfClassifier(Classification):
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.oob_score = oob_score
+        self.augment = augment
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -227,6 +237,7 @@ class MorfRegressor(Regression):
         bootstrap: bool = True,
         max_samples: int | float | None = None,
         oob_score: Any = False,
+        augment: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -248,6 +259,7 @@ class MorfRegressor(Regression):
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.oob_score = oob_score
+        self.augment = augment
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state

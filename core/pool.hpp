@@ -1,0 +1,208 @@
+// Projection of nonlinear atoms: responses along a window, eight or more positions an instruction, and what forms make of them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <type_traits>
+#include <vector>
+
+#include "form.hpp"
+#include "project.hpp"
+#include "random.hpp"
+#include "walk.hpp"
+
+namespace morf {
+
+// out[p] = (add: out[p] +) sum over terms of weight[t] * from[t][p]. Plain loops, which compilers turn into vectors.
+template <std::size_t terms, bool add, class Cell>
+void respond_to_terms(const Cell* const* from, const SumOf<Cell>* weight, std::size_t count, Cell* __restrict out) {
+  const Cell *a = from[0], *b = from[terms > 1 ? 1 : 0], *c = from[terms > 2 ? 2 : 0], *d = from[terms > 3 ? 3 : 0];
+  const SumOf<Cell> u = weight[0], v = weight[terms > 1 ? 1 : 0], w = weight[terms > 2 ? 2 : 0], x = weight[terms > 3 ? 3 : 0];
+  for (std::size_t p = 0; p < count; ++p) {
+    SumOf<Cell> sum = u * static_cast<SumOf<Cell>>(a[p]);
+    if constexpr (terms > 1) sum += v * static_cast<SumOf<Cell>>(b[p]);
+    if constexpr (terms > 2) sum += w * static_cast<SumOf<Cell>>(c[p]);
+    if constexpr (terms > 3) sum += x * static_cast<SumOf<Cell>>(d[p]);
+    if constexpr (add) sum += static_cast<SumOf<Cell>>(out[p]);
+    out[p] = static_cast<Cell>(sum);
+  }
+}
+
+// The responses of a linear atom that is moved `count` times by `stride` cells.
+template <class Cell>
+void respond(const Cell* row, const std::uint32_t* cell, const double* weight, std::size_t terms, std::size_t stride, std::size_t count,
+             Cell* out) {
+  using Sum = SumOf<Cell>;
+  if constexpr (std::is_integral_v<Cell>) {
+    if (stride != 1) {
+      for (std::size_t p = 0; p < count; ++p)
+        out[p] = static_cast<Cell>(Projector<Cell>::sum_terms(row + p * stride, cell, weight, 0, terms));
+      return;
+    }
+    for (std::size_t t = 0; t < terms; t += 4) {  // four at a time
+      const Cell* from[4]{};
+      Sum weights[4]{};
+      const std::size_t some = std::min<std::size_t>(terms - t, 4);
+      for (std::size_t k = 0; k < some; ++k) {
+        from[k] = row + cell[t + k];
+        weights[k] = static_cast<Sum>(static_cast<std::int64_t>(weight[t + k]));
+      }
+      const auto add = [&]<bool more>(std::bool_constant<more>) {
+        switch (some) {
+          case 1: return respond_to_terms<1, more>(from, weights, count, out);
+          case 2: return respond_to_terms<2, more>(from, weights, count, out);
+          case 3: return respond_to_terms<3, more>(from, weights, count, out);
+          default: return respond_to_terms<4, more>(from, weights, count, out);
+        }
+      };
+      if (t == 0) add(std::false_type{});
+      else add(std::true_type{});
+    }
+    if (terms == 0) std::fill_n(out, count, Cell{0});
+  } else {
+    throw std::logic_error("pooled atoms have integer cells");
+  }
+}
+
+// Takes in responses and gives their maximum, minimum, sum, or the number of those above a bias.
+template <class Cell>
+class Reducer {
+ public:
+  using Value = ValueOf<Cell>;
+
+  // A bias beyond the cell's type, from training data of larger numbers, is above or below all responses: these never reach the
+  // lowest value of the type.
+  Reducer(Op op, std::int64_t bias)
+      : op_(op), bias_(static_cast<Cell>(std::clamp<std::int64_t>(bias, std::numeric_limits<Cell>::lowest(), std::numeric_limits<Cell>::max()))) {
+    if (op == Op::max) extreme_ = std::numeric_limits<Cell>::lowest();
+    if (op == Op::min) extreme_ = std::numeric_limits<Cell>::max();
+  }
+
+  void take(const Cell* response, std::size_t count) {
+    Cell extreme = extreme_;
+    switch (op_) {
+      case Op::max:
+        for (std::size_t p = 0; p < count; ++p) extreme = response[p] > extreme ? response[p] : extreme;
+        break;
+      case Op::min:
+        for (std::size_t p = 0; p < count; ++p) extreme = response[p] < extreme ? response[p] : extreme;
+        break;
+      case Op::mean: {
+        SumOf<Cell> sum = 0;
+        for (std::size_t p = 0; p < count; ++p) sum += static_cast<SumOf<Cell>>(response[p]);
+        sum_ += sum;
+        break;
+      }
+      default: {
+        SumOf<Cell> above = 0;
+        const Cell bias = bias_;
+        for (std::size_t p = 0; p < count; ++p) above += response[p] > bias;
+        sum_ += above;
+      }
+    }
+    extreme_ = extreme;
+  }
+
+  Value value() const { return op_ == Op::max || op_ == Op::min ? static_cast<Value>(extreme_) : value_of_sum<Cell>(sum_); }
+
+ private:
+  Op op_;
+  Cell bias_, extreme_ = 0;
+  SumOf<Cell> sum_ = 0;
+};
+
+// The value of an atom of any form.
+template <class Cell>
+ValueOf<Cell> form_value(const Cell* row, const std::uint32_t* cell, const double* weight, std::size_t terms, const Form& form) {
+  if (form.op == Op::none) return Projector<Cell>::sum_terms(row, cell, weight, 0, terms);
+  if constexpr (std::is_integral_v<Cell>) {
+    if (form.op == Op::variance) {  // the first half of the terms sums values, the other their squares times the area
+      using Sum = SumOf<Cell>;
+      Sum sum = 0, squares = 0;
+      for (std::size_t t = 0; t < terms; ++t)
+        (2 * t < terms ? sum : squares) += static_cast<Sum>(static_cast<std::int64_t>(weight[t])) * static_cast<Sum>(row[cell[t]]);
+      return value_of_sum<Cell>(squares - sum * sum);
+    }
+    constexpr std::size_t some = 256;
+    Cell response[some];
+    Reducer<Cell> reducer(form.op, form.bias);
+    const auto [outer, inner] = form.window;
+    for (std::size_t i = 0; i < outer.count; ++i)
+      for (std::size_t j = 0; j < inner.count; j += some) {
+        const std::size_t count = std::min(some, inner.count - j);
+        respond(row + i * outer.stride + j * inner.stride, cell, weight, terms, inner.stride, count, response);
+        reducer.take(response, count);
+      }
+    return reducer.value();
+  } else {
+    throw std::logic_error("nonlinear atoms have integer cells");
+  }
+}
+
+// A step down a tree whose atoms have forms; see walk.hpp.
+template <class Cell, class Half>
+struct FormSteps {
+  const std::int32_t *stored_next, *root_of;
+  TermLists terms;
+  const Form* forms;
+  Half half;
+
+  std::int32_t next(const Cell* row, std::int32_t at) const {
+    if (stored_next[at] < 0) return at;
+    const std::size_t begin = terms.begin[at];
+    const auto value = form_value(row, terms.cell + begin, terms.weight + begin, terms.begin[at + 1] - begin, forms[at]);
+    return root_of[at] + stored_next[at] + static_cast<std::int32_t>(value > half(at));
+  }
+  bool ended(std::int32_t at) const { return stored_next[at] < 0; }
+};
+
+// Projector for dictionaries with forms.
+template <class Cell>
+class PooledProjector final : public Projection<ValueOf<Cell>> {
+ public:
+  using Value = ValueOf<Cell>;
+
+  explicit PooledProjector(const Table& table) : base_(table.buffer().row(0)), stride_(table.buffer().stride()) {}
+
+  void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first, std::size_t atom_count,
+                  Value* values, std::size_t values_stride, Range<Value>* ranges) override {
+    for (std::size_t j = 0; j < atom_count; ++j)  // whole blocks hold numbers
+      std::fill_n(values + j * values_stride + row_count, whole_blocks(row_count) - row_count, Value{0});
+    for (std::size_t i = 0; i < row_count; ++i)
+      for (std::size_t j = 0; j < atom_count; ++j) {
+        const std::size_t begin = atoms.begin[first + j], terms = atoms.begin[first + j + 1] - begin;
+        const Value value = form_value(row(rows[i]), &atoms.cell[begin], &atoms.weight[begin], terms, atoms.form[first + j]);
+        values[j * values_stride + i] = value;
+        Range<Value>& range = ranges[j];
+        range = i == 0 ? Range<Value>{value, value} : Range<Value>{std::min(range.min, value), std::max(range.max, value)};
+      }
+  }
+
+  // A bias is the response of a row of the node, drawn by count among the rows in their order, at the drawn position.
+  void set_biases(const std::uint32_t* rows, const std::uint32_t* count, std::size_t row_count, AtomList& atoms, std::size_t first) override {
+    ends_.resize(row_count);
+    std::uint64_t total = 0;
+    for (std::size_t i = 0; i < row_count; ++i) ends_[i] = total += count[i];
+    for (std::size_t j = first; j < atoms.size(); ++j) {
+      Form& form = atoms.form[j];
+      if (form.op != Op::ppv) continue;
+      const std::size_t i = std::upper_bound(ends_.begin(), ends_.end(), multiply_high(form.draw, total)) - ends_.begin();
+      const Cell* at = row(rows[i]) + form.position / form.window[1].count * form.window[0].stride +
+                       form.position % form.window[1].count * form.window[1].stride;
+      form.bias = static_cast<std::int64_t>(
+          Projector<Cell>::sum_terms(at, atoms.cell.data(), atoms.weight.data(), atoms.begin[j], atoms.begin[j + 1]));
+    }
+  }
+
+ private:
+  const Cell* row(std::uint32_t i) const { return reinterpret_cast<const Cell*>(base_ + i * stride_); }
+
+  const std::byte* base_;
+  std::size_t stride_;
+  std::vector<std::uint64_t> ends_;
+};
+
+}  // namespace morf

@@ -1,0 +1,168 @@
+"""The rounds of boosting: gradients, a tree, its leaves, new scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from morforest._grow import TrainingTable
+from morforest._kernel import core
+from morforest._losses import Loss, leaf_quantiles
+from morforest._model import Forest
+from morforest._numbers import to_core_dtype
+from morforest.augment import Copier
+
+COPIES = 2**63 + 1  # numbers the draws of copies; no round has that number
+GENERATIONS = 16  # of copies in a fit
+
+
+@dataclass
+class Boosting:
+    """Everything that the rounds of one fit share.
+
+    With a `copier` the rows are followed by copies of them, which are drawn anew a few times.
+    """
+
+    table: TrainingTable
+    loss: Loss
+    baseline: np.ndarray
+    order: np.ndarray  # rows in canonical order
+    copies: np.ndarray  # how often each row counts in training; 0: held out
+    weight: np.ndarray  # what a copy counts for
+    share: float  # of the samples that a round sees
+    seed: int
+    rule: dict[str, Any]
+    l2: float
+    learning_rate: float
+    before: Forest | None = None  # rounds of an earlier fit
+    copier: Copier | None = None
+    period: int = 1  # rounds of a generation of copies
+
+    def __post_init__(self) -> None:
+        self.rows = len(self.order)
+        self.trees: list[Tree] = []
+        self._cells = self.table.core
+        self.scores = self._scores(self.table.X, self._cells)
+
+    def rounds(self, numbers: range, stop: Any) -> Iterator[dict[str, np.ndarray]]:
+        """Grow the trees of some numbers one after another, each on what the last left over."""
+        for number in numbers:
+            if self.copier is not None and (number % self.period == 0 or number == numbers.start):
+                self._draw_copies(number // self.period)
+            yield self._round(number, stop)
+
+    def _round(self, number: int, stop: Any) -> dict[str, np.ndarray]:
+        rows, outputs = self.scores.shape
+        gradient, curvature = self.loss.steps(self.scores)
+        if (self.weight != 1).any():
+            weight = self.weight[:, np.newaxis]
+            gradient, curvature = gradient * weight, curvature * weight
+        gradients = core.Gradients(rows, outputs)
+        gradients.set(gradient, curvature)
+        key = np.array([core.tree_key(self.seed, number)], dtype=np.uint64)
+        count = self.copies
+        if self.share < 1:
+            draws = max(1, round(self.share * int(count.sum())))
+            count = core.draw_subsets(key, draws, self.order, self.copies)
+        grown: dict[str, np.ndarray] = core.grow_trees(
+            self._cells,
+            self.table.dictionary,
+            key,
+            count,
+            count,
+            self.order,
+            stop=stop,
+            criterion="gradient",
+            classes=np.empty(0, dtype=np.uint32),
+            class_count=0,
+            values=np.empty(0, dtype=np.int64),
+            bits=0,
+            gradients=gradients,
+            l2=self.l2,
+            learning_rate=self.learning_rate,
+            largest_leaf=self.loss.largest_step,
+            **self.rule,
+        )
+        tree = Tree(self.table, grown, outputs)
+        leaf = tree.leaves(self._cells)
+        if not np.isnan(self.loss.quantile):
+            grown["leaf_value"] = self.learning_rate * leaf_quantiles(
+                self.loss.target - self.scores[:, 0],
+                count * self.weight,
+                leaf,
+                len(grown["leaf_value"]),
+                self.loss.quantile,
+            )
+            tree.values = grown["leaf_value"].reshape(-1, outputs)
+        self.scores += tree.values[leaf]
+        self.trees.append(tree)
+        return grown
+
+    def _scores(self, X: np.ndarray, cells: Any) -> np.ndarray:
+        """Return what the model so far says of some samples."""
+        scores = np.tile(self.baseline, (len(X), 1))
+        if self.before is not None:
+            scores += self.before.predict_sum(to_core_dtype(X))
+        for tree in self.trees:
+            scores += tree.values[tree.leaves(cells)]
+        return scores
+
+    def _draw_copies(self, generation: int) -> None:
+        """Draw copies of the rows that are trained on; those held out have none."""
+        assert self.copier is not None
+        n = self.rows
+        train = np.flatnonzero(self.copies[:n])
+        ranks = np.empty(n, dtype=np.uint32)
+        ranks[self.order[:n]] = np.arange(n)
+        key = core.derive(core.tree_key(self.seed, COPIES), generation)
+        made = self.copier.copies_of(self.table.X[train], ranks[train], key)
+        X = np.concatenate([self.table.X, *made])
+        of = np.concatenate([np.arange(n), np.tile(train, self.copier.copies)])
+        self._cells = self.table.of(X)
+        self.loss = self.loss.of(of)
+        self.copies, self.weight = self.copies[of], self.weight[of]
+        # Copies in the canonical order of their originals.
+        among = np.argsort(ranks[train]).astype(np.uint32)
+        later = [n + c * len(train) + among for c in range(self.copier.copies)]
+        self.order = np.concatenate([self.order[:n], *later]).astype(np.uint32)
+        self.scores = self._scores(X, self._cells)
+
+
+class Tree:
+    """A tree of one round, as the core finds leaves in it."""
+
+    def __init__(self, table: TrainingTable, grown: dict[str, np.ndarray], outputs: int):
+        nodes = len(grown["next"])
+        real = table.cell_format.real
+        threshold = np.asarray(grown["threshold"], dtype=np.float64 if real else np.int64)
+        self.next = grown["next"].astype(np.int64)
+        self.values = grown["leaf_value"].reshape(-1, outputs)
+        self.core = core.Forest(
+            shape=list(table.plan.shape),
+            views=table.dictionary.views,
+            sources=table.dictionary.view_sources,
+            tree_begin=np.array([0, nodes], dtype=np.int64),
+            next=grown["next"].astype(np.int32, copy=False),
+            threshold=np.empty(0, np.int64) if real else threshold,
+            real_threshold=threshold if real else np.empty(0),
+            term_count=grown["term_count"].astype(np.uint32, copy=False),
+            term_cell=grown["term_cell"].astype(np.uint32, copy=False),
+            term_weight=grown["term_weight"].astype(np.float64, copy=False),
+            class_count=0,
+            distribution_size=np.empty(0, np.uint32),
+            distribution_class=np.empty(0, np.uint32),
+            distribution_weight=np.empty(0, np.uint32),
+            leaf_value=grown["leaf_value"],
+            values=outputs,
+            pooled_views=table.dictionary.pooled_views,
+            form_op=grown["form_op"].astype(np.uint8, copy=False),
+            form_bias=grown["form_bias"].astype(np.int64, copy=False),
+            form_window=grown["form_window"].astype(np.uint32, copy=False),
+        )
+
+    def leaves(self, cells: Any) -> np.ndarray:
+        """Return the number of the leaf that each row of a table falls into."""
+        return -1 - self.next[self.core.find_leaves(0, cells)]

@@ -1,0 +1,305 @@
+"""Copies of training samples, moved and bent a little, for estimators to learn from.
+
+Give one as `augment=`. Each tree of a forest, and every few rounds of boosting, draws copies of
+its own, so that none are held longer than they are needed. Copies hurt where place or direction
+means something: a 6 turned round is a 9.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from morforest._checks import check_choice, check_integer, is_number
+from morforest._dictionary import seed_from
+from morforest._kernel import core
+
+__all__ = ["ImageCopies", "SeriesCopies"]
+
+
+@dataclass(frozen=True)
+class Copier:
+    """Copies of samples of one shape."""
+
+    augment: _Copies
+    shape: tuple[int, ...]
+    channel_axis: int | None
+    low: float = -math.inf  # copies stay within the range of the samples, or become zero
+    high: float = math.inf
+
+    @property
+    def copies(self) -> int:
+        """How many copies of each sample."""
+        return int(self.augment.copies)
+
+    def __call__(self, X: np.ndarray, ranks: np.ndarray, key: int) -> np.ndarray:
+        """Return a copy of each row; `ranks` number them whatever their order."""
+        numbers = np.empty((len(X), self.augment._draws))
+        core.uniforms(key, np.ascontiguousarray(ranks, dtype=np.uint32), numbers.shape[1], numbers)
+        x = np.ascontiguousarray(X, dtype=np.float64)
+        out = np.empty_like(x)
+        self.augment._copy(x, self.shape, self.channel_axis, numbers, out)
+        np.clip(out, min(self.low, 0.0), max(self.high, 0.0), out=out)
+        if X.dtype.kind == "f":
+            return out.astype(X.dtype, copy=False)
+        return np.rint(out).astype(X.dtype)
+
+    def copies_of(self, X: np.ndarray, ranks: np.ndarray, key: int) -> list[np.ndarray]:
+        """Return all copies of the rows, one array after another."""
+        return [self(X, ranks, core.derive(key, c)) for c in range(self.copies)]
+
+
+class _Copies(BaseEstimator):
+    """What the kinds of copies share."""
+
+    copies: int
+    _draws = 0
+
+    def _check_shape(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
+        raise NotImplementedError
+
+    def _copy(
+        self,
+        x: np.ndarray,
+        shape: tuple[int, ...],
+        channel_axis: int | None,
+        numbers: np.ndarray,
+        out: np.ndarray,
+    ) -> None:
+        raise NotImplementedError
+
+    def _check_number(self, name: str, high: float) -> float:
+        value = getattr(self, name)
+        if not is_number(value) or not 0 <= value <= high:
+            raise ValueError(f"{name} must be a number from 0 to {high:g}, got {value!r}.")
+        return float(value)
+
+
+def make_copier(
+    augment: Any,
+    shape: tuple[int, ...],
+    channel_axis: int | None,
+    X: np.ndarray | None = None,
+) -> Copier | None:
+    """Check `augment` against the shape of a sample; copies stay within the range of X."""
+    if augment is None:
+        return None
+    if not isinstance(augment, _Copies):
+        raise TypeError(f"augment must be None, ImageCopies() or SeriesCopies(), got {augment!r}.")
+    check_integer("copies", augment.copies, 1)
+    augment._check_shape(shape, channel_axis)
+    if X is None:
+        return Copier(augment, shape, channel_axis)
+    return Copier(augment, shape, channel_axis, float(X.min()), float(X.max()))
+
+
+class ImageCopies(_Copies):
+    """Copies of images: turned, scaled, sheared and moved.
+
+    Values between pixels are interpolated; what comes from outside the image is zero. Whole-number
+    images stay so.
+
+    Parameters
+    ----------
+    rotation : float, default=12.0
+        Largest angle, in degrees, to both sides.
+    scale : float, default=0.1
+        Largest change of size: 0.1 is from a tenth smaller to a tenth larger.
+    shear : float, default=0.15
+        Largest slant, as the shift of a row for each row below.
+    shift : float, default=1.5
+        Largest shift in pixels, along both axes and in both directions.
+    copies : int, default=2
+        How many copies of each sample a tree, or a generation of boosting, sees beside itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from morforest import ImageCopies
+    >>> image = np.zeros((1, 5, 5))
+    >>> image[0, 2, 1:4] = 4
+    >>> ImageCopies(rotation=90).sample(image, random_state=3).round(1).shape
+    (1, 5, 5)
+    """
+
+    _draws = 5
+
+    def __init__(
+        self,
+        rotation: float = 12.0,
+        scale: float = 0.1,
+        shear: float = 0.15,
+        shift: float = 1.5,
+        copies: int = 2,
+    ):
+        self.rotation = rotation
+        self.scale = scale
+        self.shear = shear
+        self.shift = shift
+        self.copies = copies
+
+    def sample(self, X: Any, random_state: Any = None, channel_axis: int | None = None) -> Any:
+        """Return one copy of each sample, to look at; see :func:`sample_copies`."""
+        return sample_copies(self, X, random_state, channel_axis)
+
+    def _check_shape(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
+        axes = len(shape) - (channel_axis is not None)
+        if axes != 2:
+            raise ValueError(
+                f"augment=ImageCopies() needs samples of two axes beside the channels, got shape "
+                f"{shape} with channel_axis={channel_axis}."
+            )
+        self._check_number("rotation", 180.0)
+        self._check_number("scale", 0.9)
+        self._check_number("shear", 10.0)
+        self._check_number("shift", float(max(shape)))
+
+    def _copy(
+        self,
+        x: np.ndarray,
+        shape: tuple[int, ...],
+        channel_axis: int | None,
+        numbers: np.ndarray,
+        out: np.ndarray,
+    ) -> None:
+        # Channels that come last, or between, are steps between neighbours or planes of their own.
+        x, out, undo = _channels_first(x, out, shape, channel_axis)
+        height, width = [n for axis, n in enumerate(shape) if axis != channel_axis]
+        both = 2.0 * numbers - 1.0
+        # 1 + s is undone by 1 / (1 + s): sizes and their inverses are equally likely.
+        factor = np.where(
+            both[:, 1] < 0, 1.0 / (1.0 - self.scale * both[:, 1]), 1.0 + self.scale * both[:, 1]
+        )
+        parameters = np.column_stack(
+            [
+                both[:, 0] * math.radians(self.rotation),
+                factor,
+                both[:, 2] * self.shear,
+                both[:, 3] * self.shift,
+                both[:, 4] * self.shift,
+            ]
+        )
+        core.warp_images(x, height, width, 1, parameters, out)
+        undo()
+
+
+class SeriesCopies(_Copies):
+    """Copies of series: moved, stretched, bent in time, and scaled.
+
+    All sensors of a sample are moved alike. Values between steps are interpolated, and the border
+    is repeated where a copy reaches beyond it.
+
+    Parameters
+    ----------
+    shift : float, default=0.05
+        Largest shift in time, as a share of the length, in both directions.
+    stretch : float, default=0.1
+        Largest change of speed.
+    warp : float, default=0.05
+        Largest shift of the middle against the ends, as a share of the length.
+    amplitude : float, default=0.1
+        Largest change of size of the values.
+    boundary : {"edge", "wrap"}, default="edge"
+        What stands beyond the ends: the border repeated, or the other end. With "wrap" a `shift` of
+        0.5 is any circular rotation.
+    copies : int, default=2
+        How many copies of each sample a tree, or a generation of boosting, sees beside itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from morforest import SeriesCopies
+    >>> still = SeriesCopies(shift=0, stretch=0, warp=0, amplitude=0)
+    >>> still.sample(np.arange(4.0).reshape(1, 4), random_state=0)
+    array([[0., 1., 2., 3.]])
+    """
+
+    _draws = 4
+
+    def __init__(
+        self,
+        shift: float = 0.05,
+        stretch: float = 0.1,
+        warp: float = 0.05,
+        amplitude: float = 0.1,
+        boundary: str = "edge",
+        copies: int = 2,
+    ):
+        self.shift = shift
+        self.stretch = stretch
+        self.warp = warp
+        self.amplitude = amplitude
+        self.boundary = boundary
+        self.copies = copies
+
+    def sample(self, X: Any, random_state: Any = None, channel_axis: int | None = None) -> Any:
+        """Return one copy of each sample, to look at; see :func:`sample_copies`."""
+        return sample_copies(self, X, random_state, channel_axis)
+
+    def _check_shape(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
+        if channel_axis is not None and len(shape) == 1:
+            raise ValueError(
+                f"augment=SeriesCopies() needs an axis of time beside channel_axis={channel_axis}."
+            )
+        self._check_number("shift", 1.0)
+        self._check_number("stretch", 0.9)
+        self._check_number("warp", 0.5)
+        self._check_number("amplitude", 1.0)
+        check_choice("boundary", self.boundary, ("edge", "wrap"))
+
+    def _copy(
+        self,
+        x: np.ndarray,
+        shape: tuple[int, ...],
+        channel_axis: int | None,
+        numbers: np.ndarray,
+        out: np.ndarray,
+    ) -> None:
+        # Time is the last axis that holds no channels.
+        axis = max(k for k in range(len(shape)) if k != channel_axis)
+        length, stride = shape[axis], math.prod(shape[axis + 1 :])
+        both = 2.0 * numbers - 1.0
+        parameters = np.column_stack(
+            [
+                1.0 + self.stretch * both[:, 0],
+                self.warp * length * both[:, 1],
+                self.shift * length * both[:, 2],
+                1.0 + self.amplitude * both[:, 3],
+            ]
+        )
+        core.warp_series(x, length, stride, parameters, self.boundary == "wrap", out)
+
+
+def sample_copies(augment: Any, X: Any, random_state: Any, channel_axis: int | None) -> np.ndarray:
+    """Return one copy of each sample of X (n, ...), as float64."""
+    X = np.asarray(X)
+    if X.ndim < 2 or X.dtype.kind not in "buif" or not X.size:
+        raise ValueError(f"X must hold samples of numbers, got shape {X.shape} of {X.dtype}.")
+    shape = X.shape[1:]
+    if channel_axis is not None:
+        channel_axis = int(channel_axis) % len(shape)
+    copier = make_copier(augment, shape, channel_axis)
+    assert copier is not None
+    rows = X.reshape(len(X), -1).astype(np.float64)
+    made = copier(rows, np.arange(len(X)), seed_from(random_state))
+    return made.reshape(X.shape)
+
+
+def _channels_first(
+    x: np.ndarray, out: np.ndarray, shape: tuple[int, ...], channel_axis: int | None
+) -> tuple[np.ndarray, np.ndarray, Any]:
+    """Return arrays whose images are contiguous, and what writes `out` from them."""
+    if channel_axis is None or channel_axis == 0:
+        return x, out, lambda: None
+    moved = np.moveaxis(x.reshape(len(x), *shape), channel_axis + 1, 1)
+    planes = np.empty_like(x)
+
+    def undo() -> None:
+        back = np.moveaxis(planes.reshape(moved.shape), 1, channel_axis + 1)
+        out.reshape(len(x), *shape)[:] = back
+
+    return np.ascontiguousarray(moved).reshape(len(x), -1), planes, undo

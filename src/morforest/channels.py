@@ -1,0 +1,239 @@
+"""Channels: what a dictionary's atoms look at besides the raw values of a sample.
+
+A dictionary such as :class:`~morforest.Patch` takes ``channels=``: one of the objects below or a
+list of them. Each atom then looks at one of these channels, drawn at random. They are computed in
+the core, exactly alike for training and prediction.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from morforest._checks import is_integer
+
+__all__ = ["Difference", "Gradient", "Magnitude", "Raw", "Square"]
+
+KINDS = ("raw", "difference", "square", "magnitude", "orientation", "squared_difference")
+SQUARES = (KINDS.index("square"), KINDS.index("squared_difference"))
+ANGLE_BITS = 40  # cosines are rounded to so many, because C libraries differ in the last bit
+MAX_ORIENTATIONS = 64
+
+
+@dataclass(frozen=True)
+class Source:
+    """One channel as the core takes it: of the sample's shape, a number a feature."""
+
+    kind: str
+    axis: int = 0
+    other_axis: int = 0
+    cosine: float = 1.0
+    sine: float = 0.0
+
+    def row(self) -> tuple[float, ...]:
+        """Return the numbers that the core reads."""
+        return (KINDS.index(self.kind), self.axis, self.other_axis, self.cosine, self.sine)
+
+    def largest(self, raw: float) -> float:
+        """Return how large values may be where raw ones are at most so large."""
+        if self.kind == "raw":
+            return raw
+        if self.kind == "difference":
+            return 2 * raw
+        if self.kind == "square":
+            return raw * raw
+        if self.kind == "squared_difference":
+            return 4 * raw * raw
+        return math.sqrt(8) * raw + 1
+
+    def largest_of_nonnegative(self, raw: float) -> tuple[float, bool]:
+        """Return the same where no raw value is negative, and whether these values may be."""
+        if self.kind == "difference":
+            return raw, True
+        if self.kind in ("raw", "square"):
+            return self.largest(raw), False
+        if self.kind == "squared_difference":
+            return raw * raw, False
+        return math.sqrt(2) * raw + 1, False
+
+    def limit(self, room: float) -> float:
+        """Return how large raw values may be for values below `room`."""
+        if self.kind == "raw":
+            return room
+        if self.kind == "difference":
+            return room / 2
+        if self.squares:
+            return math.sqrt(room / self.largest(1.0))
+        # Gradients are rounded by a float64 between 2^52 and 2^53.
+        return min(room, 2.0**50) / 4
+
+    @property
+    def squares(self) -> bool:
+        """Whether values are squares of raw ones, or of sums of these."""
+        return self.kind in ("square", "squared_difference")
+
+    def squared(self) -> Source | None:
+        """Return the source of the squares of the values, if there is one."""
+        if self.kind == "raw":
+            return Source("square")
+        return Source("squared_difference", self.axis) if self.kind == "difference" else None
+
+
+RAW = Source("raw")
+
+
+class _Channel(BaseEstimator):
+    """Shared behaviour: parameters and comparison."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return bool(self.get_params() == other.get_params())
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def _sources(self, shape: tuple[int, ...], channel_axis: int | None) -> list[Source]:
+        raise NotImplementedError
+
+
+class Raw(_Channel):
+    """The values themselves.
+
+    Examples
+    --------
+    >>> from morforest import Patch
+    >>> from morforest.channels import Gradient, Raw
+    >>> Patch(max_size=9, channels=[Raw(), Gradient()])
+    Patch(channels=[Raw(), Gradient()], max_size=9)
+    """
+
+    def _sources(self, shape: tuple[int, ...], channel_axis: int | None) -> list[Source]:
+        return [RAW]
+
+
+class Square(_Channel):
+    """The squares of the values."""
+
+    def _sources(self, shape: tuple[int, ...], channel_axis: int | None) -> list[Source]:
+        return [Source("square")]
+
+
+class Difference(_Channel):
+    """The differences of neighbours along an axis: each value from the next one.
+
+    Parameters
+    ----------
+    axis : int, default=-1
+        Axis of a sample.
+    """
+
+    def __init__(self, axis: int = -1):
+        self.axis = axis
+
+    def _sources(self, shape: tuple[int, ...], channel_axis: int | None) -> list[Source]:
+        return [Source("difference", _axis("axis", self.axis, shape))]
+
+
+class Magnitude(_Channel):
+    """The length of the gradient of an image: how sharp an edge is, whatever its direction.
+
+    Parameters
+    ----------
+    axes : tuple of two int or None, default=None
+        Rows and columns. None: the last two axes but for the channel axis.
+    """
+
+    def __init__(self, axes: Any = None):
+        self.axes = axes
+
+    def _sources(self, shape: tuple[int, ...], channel_axis: int | None) -> list[Source]:
+        return [Source("magnitude", *_plane(self.axes, shape, channel_axis))]
+
+
+class Gradient(_Channel):
+    """Edges by their direction: a channel for each of several orientations.
+
+    A channel shows the length of the image's gradient times the ninth power of the cosine of its
+    angle with the channel's orientation, where that is positive. Gradients are central differences.
+
+    Parameters
+    ----------
+    orientations : int, default=8
+        How many, spread evenly over the circle.
+    axes : tuple of two int or None, default=None
+        Rows and columns. None: the last two axes but for the channel axis.
+    """
+
+    def __init__(self, orientations: int = 8, axes: Any = None):
+        self.orientations = orientations
+        self.axes = axes
+
+    def _sources(self, shape: tuple[int, ...], channel_axis: int | None) -> list[Source]:
+        count = self.orientations
+        if not is_integer(count) or not 1 <= count <= MAX_ORIENTATIONS:
+            raise ValueError(
+                f"orientations must be an integer from 1 to {MAX_ORIENTATIONS}, got {count!r}."
+            )
+        axes = _plane(self.axes, shape, channel_axis)
+        angles = [2 * math.pi * k / count for k in range(count)]
+        return [
+            Source("orientation", *axes, _rounded(math.cos(a)), _rounded(math.sin(a)))
+            for a in angles
+        ]
+
+
+def sources_of(
+    channels: Any, shape: tuple[int, ...], channel_axis: int | None
+) -> tuple[Source, ...]:
+    """Return the sources of a dictionary's `channels`, each once."""
+    listed = [Raw()] if channels is None else channels
+    listed = list(listed) if isinstance(listed, (list, tuple)) else [listed]
+    if not listed or not all(isinstance(channel, _Channel) for channel in listed):
+        raise ValueError(
+            "channels must be None, a channel such as Gradient() or a non-empty list of them, "
+            f"got {channels!r}."
+        )
+    found = [s for channel in listed for s in channel._sources(shape, channel_axis)]
+    return tuple(dict.fromkeys(found))
+
+
+def to_core(sources: tuple[Source, ...]) -> np.ndarray:
+    """Return the sources as the core takes them."""
+    return np.array([source.row() for source in sources], dtype=np.float64).ravel()
+
+
+def _rounded(x: float) -> float:
+    return math.ldexp(round(math.ldexp(x, ANGLE_BITS)), -ANGLE_BITS)
+
+
+def _axis(name: str, value: Any, shape: tuple[int, ...]) -> int:
+    rank = len(shape)
+    if not is_integer(value) or not -rank <= value < rank:
+        raise ValueError(
+            f"{name} must be an integer from {-rank} to {rank - 1} for samples of shape {shape}, "
+            f"got {value!r}."
+        )
+    return int(value) % rank
+
+
+def _plane(axes: Any, shape: tuple[int, ...], channel_axis: int | None) -> tuple[int, int]:
+    if axes is None:
+        free = [axis for axis in range(len(shape)) if axis != channel_axis]
+        if len(free) < 2:
+            raise ValueError(
+                f"Gradients need two axes, but samples have shape {shape}"
+                f"{'' if channel_axis is None else ', one axis of which holds channels'}: use "
+                "Difference() for series."
+            )
+        return free[-2], free[-1]
+    if not isinstance(axes, (tuple, list)) or len(axes) != 2:
+        raise ValueError(f"axes must be two axes of a sample, got {axes!r}.")
+    rows, columns = (_axis("axes", axis, shape) for axis in axes)
+    if rows == columns:
+        raise ValueError(f"axes must be two different axes, got {axes!r}.")
+    return rows, columns

@@ -1,0 +1,292 @@
+"""Weighted patches: bells, waves, random signs, the kernels of MiniRocket, and your own."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from morforest._checks import is_integer
+from morforest._dictionary import Bounds, cumulative_fractions
+from morforest._pool import Pooled, log_uniform
+from morforest.boxes import Boxes
+
+SIZED = ("gaussian", "gabor", "sign")  # kernels that are made in each size
+UNIT = 64  # the largest weight of a Gaussian or Gabor kernel
+MAX_WEIGHT = 2**20
+MAX_CELLS = 2**22  # of all kernels
+ORIENTATIONS = 8
+ROCKET_LENGTH = 9
+
+
+class Kernel(Pooled, Boxes):
+    """Weighted patches, which may be dilated: convolution kernels at random places.
+
+    An atom is one kernel at one place, within the data. Its weights are whole numbers.
+
+    Parameters
+    ----------
+    kernel : str, array or list of arrays, default="gaussian"
+        - "gaussian": a bell, whose standard deviation is a quarter of its size. Weights are
+          rounded to 64ths of the largest, which is 64.
+        - "gabor": such a bell times a wave of one or two periods, in one of two phases, and along
+          the last two axes (but for the channel axis) in one of eight directions. Rounded likewise.
+        - "sign": weights of 1 and -1, drawn for each atom.
+        - "rocket": the 84 kernels of MiniRocket [1]_: nine cells along the last axis (but for the
+          channel axis), three of which weigh 2 and the others -1.
+        - an array of whole numbers, or a list of arrays, drawn equally often. (A list of lists is
+          one array.) An array of fewer axes than a sample lies along the last of them, leaving out
+          the channel axis.
+    min_size, max_size : int, float, tuple or None, default=None
+        Smallest and largest size along each axis of "gaussian", "gabor" and "sign", as in
+        :class:`Patch`; every combination is drawn equally often. Other kernels have theirs.
+        ``min_size=None`` is 3, or the axis' length if that is less.
+    dilation : int or "log", default=1
+        How far apart neighbouring weights lie, along all axes alike. "log" draws it for each atom,
+        as far as the kernel fits, so that each doubling is as likely as any other.
+    channels : channel, list of channels or None, default=None
+        What atoms look at, as in :class:`Patch`.
+    pool : {"max", "min", "mean", "ppv"}, list of these or None, default=None
+        What is taken over the positions of a window, as in :class:`Patch`.
+    window : int, float or None, default=None
+        How many positions that are, as in :class:`Patch`.
+
+    References
+    ----------
+    .. [1] A. Dempster, D. F. Schmidt, G. I. Webb: MiniRocket: a very fast (almost) deterministic
+       transform for time series classification. KDD 2021, pages 248-257.
+
+    Examples
+    --------
+    >>> from morforest import Kernel
+    >>> Kernel([-1, 2, -1], dilation=2).sample(6, 1, random_state=0).toarray()
+    array([[-1.,  0.,  2.,  0., -1.,  0.]])
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        min_size: Any = None,
+        max_size: Any = None,
+        dilation: Any = 1,
+        channels: Any = None,
+        pool: Any = None,
+        window: Any = None,
+    ):
+        self.kernel = kernel
+        self.min_size = min_size
+        self.max_size = max_size
+        self.dilation = dilation
+        self.channels = channels
+        self.pool = pool
+        self.window = window
+
+    def _axis_values(
+        self, name: str, shape: tuple[int, ...], channel_axis: int | None, for_channels: Any
+    ) -> list[Any]:
+        values = super()._axis_values(name, shape, channel_axis, for_channels)
+        if name != "min_size":
+            return values
+        return [
+            min(3, length) if value is None else value
+            for value, length in zip(values, shape, strict=True)
+        ]
+
+    def _kernels(self, shape: tuple[int, ...], channel_axis: int | None) -> list[np.ndarray]:
+        """Return all kernels, with as many axes as a sample."""
+        if isinstance(self.kernel, str) and self.kernel in SIZED:
+            return self._sized_kernels(shape, channel_axis)
+        if self.min_size is not None or self.max_size is not None:
+            raise ValueError(
+                f"min_size={self.min_size!r} and max_size={self.max_size!r} are for the kernels "
+                f"{', '.join(map(repr, SIZED))}; others have their own size: leave them out."
+            )
+        if isinstance(self.kernel, str):
+            if self.kernel != "rocket":
+                names = ", ".join(map(repr, (*SIZED, "rocket")))
+                raise ValueError(
+                    f"kernel must be one of {names}, an array or a list of arrays, "
+                    f"got {self.kernel!r}."
+                )
+            arrays = rocket_kernels()
+        else:
+            arrays = _own_kernels(self.kernel)
+        return [_along_last_axes(array, shape, channel_axis) for array in arrays]
+
+    def _sized_kernels(self, shape: tuple[int, ...], channel_axis: int | None) -> list[np.ndarray]:
+        smallest, largest = self._sizes(shape, channel_axis)
+        ranges = [range(low, high + 1) for low, high in zip(smallest, largest, strict=True)]
+        # The sum over all combinations of sizes of their products.
+        cells = math.prod(sum(sizes) for sizes in ranges)
+        waves = 4 * ORIENTATIONS if self.kernel == "gabor" else 1
+        if cells * waves > MAX_CELLS:
+            raise ValueError(
+                f"min_size={self.min_size!r} and max_size={self.max_size!r} make {cells * waves} "
+                f"weights of kernels for samples of shape {shape}, more than {MAX_CELLS}: choose "
+                "fewer or smaller sizes."
+            )
+        found = []
+        for size in itertools.product(*ranges):
+            if self._signs():
+                found.append(np.ones(size, dtype=np.int64))
+            elif self.kernel == "gaussian":
+                found.append(_in_units(_bell(size)))
+            else:
+                plane = [axis for axis in range(len(shape)) if axis != channel_axis][-2:]
+                found += gabor_kernels(size, plane)
+        return found
+
+    def _dilations(self, kernels: list[np.ndarray], shape: tuple[int, ...]) -> list[list[int]]:
+        """Return the probabilities of each kernel's dilations; empty where it is fixed."""
+        rate = self.dilation
+        if rate != "log" and (not is_integer(rate) or rate < 1):
+            raise ValueError(f'dilation must be a positive integer or "log", got {rate!r}.')
+        tables = []
+        for kernel in kernels:
+            steps = [
+                (length - 1) // (size - 1)
+                for length, size in zip(shape, kernel.shape, strict=True)
+                if size > 1
+            ]
+            most = min(steps, default=1 if rate == "log" else rate)
+            if most < (1 if rate == "log" else rate):
+                raise ValueError(
+                    f"kernel={self.kernel!r} has a kernel of shape {kernel.shape}, which does not "
+                    f"fit samples of shape {shape} with dilation={rate!r}: choose smaller ones."
+                )
+            log = rate == "log" and most > 1
+            tables.append(cumulative_fractions(log_uniform(1, most)).tolist() if log else [])
+        return tables
+
+    def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
+        self._dilations(self._kernels(shape, channel_axis), shape)
+        self._check_pool(shape, channel_axis)
+
+    def _smallest_extents(self, shape: tuple[int, ...], channel_axis: int | None) -> list[int]:
+        rate = 1 if self.dilation == "log" else int(self.dilation)
+        sizes = [kernel.shape for kernel in self._kernels(shape, channel_axis)]
+        return [(min(size[axis] for size in sizes) - 1) * rate + 1 for axis in range(len(shape))]
+
+    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
+        kernels = self._kernels(shape, channel_axis)
+        mass = float(max(abs(kernel).sum() for kernel in kernels))
+        sides = [kernel[sign * kernel > 0].sum() * sign for kernel in kernels for sign in (1, -1)]
+        signs = self._signs()
+        bounds = Bounds(
+            mass=mass,
+            nonnegative=not signs and all((kernel >= 0).all() for kernel in kernels),
+            integral=True,
+            side=mass if signs else float(max(sides)),
+        )
+        return self._pooled_bounds(bounds, shape, channel_axis)
+
+    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
+        kernels = self._kernels(shape, channel_axis)
+        strides = np.cumprod([1, *shape[:0:-1]])[::-1]  # in features
+        places = [np.argwhere(kernel) for kernel in kernels]
+        built.add_kernels(
+            [list(kernel.shape) for kernel in kernels],
+            [(place @ strides).tolist() for place in places],
+            [kernel[kernel != 0].tolist() for kernel in kernels],
+            self._dilations(kernels, shape),
+            1 if self.dilation == "log" else int(self.dilation),
+            self._signs(),
+        )
+
+    def _signs(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "sign"
+
+
+def rocket_kernels() -> list[np.ndarray]:
+    """Return the kernels of MiniRocket: each choice of three among nine cells."""
+    found = []
+    for chosen in itertools.combinations(range(ROCKET_LENGTH), 3):
+        kernel = np.full(ROCKET_LENGTH, -1)
+        kernel[list(chosen)] = 2
+        found.append(kernel)
+    return found
+
+
+def gabor_kernels(size: tuple[int, ...], plane: list[int]) -> list[np.ndarray]:
+    """Return the waves under a bell of one size; `plane` are the axes along which they run."""
+    plane = [axis for axis in plane if size[axis] > 1]
+    count = ORIENTATIONS if len(plane) == 2 else 1
+    places = _places(size)
+    found = []
+    for turn in range(count):
+        angle = math.pi * turn / count
+        along = sum(
+            part * places[axis]
+            for part, axis in zip((math.cos(angle), math.sin(angle)), plane[::-1], strict=False)
+        )
+        for periods in (1, 2):
+            if plane and min(size[axis] for axis in plane) < 2 * periods:
+                continue  # too fast for the cells
+            for wave in (np.cos, np.sin):
+                kernel = _in_units(_bell(size) * wave(2 * math.pi * periods * along))
+                if kernel.any():
+                    found.append(kernel)
+    return found
+
+
+def _places(size: tuple[int, ...]) -> list[np.ndarray]:
+    """Return the place of each cell along each axis, from its middle, in sizes of the kernel."""
+    return list(np.meshgrid(*[(np.arange(k) - (k - 1) / 2) / k for k in size], indexing="ij"))
+
+
+def _bell(size: tuple[int, ...]) -> np.ndarray:
+    bell: np.ndarray = np.exp(-8.0 * sum(place * place for place in _places(size)))
+    return bell
+
+
+def _in_units(weights: np.ndarray) -> np.ndarray:
+    """Scale the largest weight to the unit, and round; first to 2^-40, as libraries differ."""
+    largest = np.abs(weights).max()
+    if largest < 2.0**-40:
+        return np.zeros(weights.shape, dtype=np.int64)
+    scaled = np.rint(weights / largest * 2.0**40) * 2.0**-40
+    return np.rint(scaled * UNIT).astype(np.int64)
+
+
+def _own_kernels(given: Any) -> list[np.ndarray]:
+    several = isinstance(given, (list, tuple)) and any(np.ndim(part) > 0 for part in given)
+    flat = several and all(isinstance(part, (list, tuple)) for part in given)
+    found = []
+    for part in [given] if not several or flat else given:
+        try:
+            kernel = np.asarray(part, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"kernel must hold numbers, got {part!r}: {error}") from None
+        if kernel.ndim == 0 or not kernel.size:
+            raise ValueError(f"kernel must be an array of at least one weight, got {part!r}.")
+        if not (np.abs(kernel) <= MAX_WEIGHT).all() or (kernel != np.rint(kernel)).any():
+            raise ValueError(
+                f"kernel must hold whole numbers of at most {MAX_WEIGHT} in size, got {part!r}: "
+                "scale and round it, or list its shifts with Atoms."
+            )
+        if not kernel.any():
+            raise ValueError(f"kernel must have a weight that is not zero, got {part!r}.")
+        found.append(kernel.astype(np.int64))
+    if not found:
+        raise ValueError(f"kernel must be an array or a non-empty list of arrays, got {given!r}.")
+    return found
+
+
+def _along_last_axes(
+    kernel: np.ndarray, shape: tuple[int, ...], channel_axis: int | None
+) -> np.ndarray:
+    """Give a kernel the axes of a sample."""
+    if kernel.ndim == len(shape):
+        return kernel
+    if kernel.ndim > len(shape):
+        raise ValueError(
+            f"kernel has an array of {kernel.ndim} axes, but samples of shape {shape} have "
+            f"{len(shape)}: give at most one an axis."
+        )
+    free = [axis for axis in range(len(shape)) if axis != channel_axis]
+    size = [1] * len(shape)
+    for axis, length in zip(free[-kernel.ndim :], kernel.shape, strict=True):
+        size[axis] = length
+    return kernel.reshape(size)

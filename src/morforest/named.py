@@ -1,0 +1,203 @@
+"""Dictionaries by name, fitted to the shape of a sample."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from morforest._dictionary import Dictionary, resolve
+from morforest._kernel import core
+from morforest._numbers import to_core_dtype
+from morforest.boxes import Haar, Pair, Patch, Variance
+from morforest.channels import Difference, Gradient, Magnitude, Raw
+from morforest.dictionary import Axis, Mixture, SparseOblique
+from morforest.kernels import ROCKET_LENGTH, Kernel
+
+NAMES = ("axis", "sporf", "patch", "image", "series", "series-pooled")
+SHORTEST_SERIES, SMALLEST_IMAGE = 6, 3  # of which the names make sense
+FEW_ROWS, MOST_ROWS, FEWEST_TREES = 500, 5000, 20  # with which "auto" tries names
+
+
+def choose_dictionary(
+    dictionary: Any, shape: tuple[int, ...], channel_axis: int | None
+) -> Dictionary:
+    """Return the dictionary that an estimator's parameter means for samples of a shape."""
+    if dictionary is None:
+        return SparseOblique() if len(shape) == 1 else Patch()
+    if not isinstance(dictionary, str):
+        return dictionary  # resolve() says what is wrong with it
+    channel = resolve(Axis(), shape, channel_axis).channel_axis
+    axes = [axis for axis in range(len(shape)) if axis != channel]
+    match dictionary:
+        case "axis":
+            return Axis()
+        case "sporf":
+            return SparseOblique()
+        case "patch":
+            return Patch()
+        case "image":
+            return _image(shape, axes)
+        case "series":
+            return _series(shape, axes)
+        case "series-pooled":
+            return _pooled(shape, axes)
+    names = ", ".join(map(repr, NAMES))
+    if dictionary == "auto":
+        raise ValueError(
+            f'dictionary="auto" needs targets to choose by; here give one of {names}, or a '
+            "dictionary object."
+        )
+    raise ValueError(
+        f'dictionary must be None, one of {names}, "auto", or a dictionary object such as Patch(), '
+        f"got {dictionary!r}."
+    )
+
+
+def names_for(shape: tuple[int, ...], channel_axis: int | None) -> list[str]:
+    """Return the names worth a try for samples of a shape, the simplest first."""
+    channel = resolve(Axis(), shape, channel_axis).channel_axis
+    axes = [axis for axis in range(len(shape)) if axis != channel]
+    names = ["axis", "sporf", "patch"]
+    if len(axes) == 1 and shape[axes[0]] >= SHORTEST_SERIES:
+        names.append("series")
+    elif len(axes) >= 2:
+        names.remove("axis")
+        if min(shape[axis] for axis in axes[-2:]) >= SMALLEST_IMAGE:
+            names.append("image")
+        if shape[axes[-1]] >= SHORTEST_SERIES and shape[axes[-1]] >= 4 * shape[axes[-2]]:
+            names.append("series")
+    return names
+
+
+def try_dictionaries(
+    X: np.ndarray,
+    target: np.ndarray,
+    weights: np.ndarray | None,
+    shape: tuple[int, ...],
+    channel_axis: int | None,
+    classes: bool,
+    like: Any,
+) -> dict[str, float]:
+    """Score small forests of each name by the samples that their trees did not see.
+
+    On at most half of the samples, but for small data, with a part of the trees: trying costs
+    about as much as the fit itself. Two forests of each name judge the samples that both left out,
+    and the product of their errors stands for a square: in it the chance of single trees cancels,
+    so that few trees say what many would. Classes are scored by one minus half their Brier score,
+    which is 1 for sure and right and 0 for sure and wrong; numbers by R squared.
+    """
+    from morforest.forest import MorfClassifier, MorfRegressor
+
+    rows = _some_rows(X, target if classes else np.zeros(len(X), dtype=int))
+    trees = max(FEWEST_TREES, int(getattr(like, "n_estimators", 0)) // 25)
+    truth = target[rows].astype(np.float64)[:, np.newaxis]
+    if classes:
+        present = np.unique(target[rows])
+        truth = (target[rows][:, np.newaxis] == present).astype(np.float64)
+    scores = {}
+    for name in names_for(shape, channel_axis):
+        errors = []
+        for seed in range(2):
+            forest = (MorfClassifier if classes else MorfRegressor)(
+                name,
+                n_estimators=trees // 2,
+                data_shape=shape,
+                channel_axis=channel_axis,
+                oob_score=True,
+                random_state=seed,
+                n_jobs=like.n_jobs,
+            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # samples in every bag are left out below
+                forest.fit(X[rows], target[rows], None if weights is None else weights[rows])
+            found = forest.oob_decision_function_ if classes else forest.oob_prediction_
+            errors.append(found.reshape(len(rows), -1) - truth)
+        seen = np.isfinite(errors[0][:, 0]) & np.isfinite(errors[1][:, 0])
+        products = (errors[0] * errors[1])[seen].sum(axis=1)
+        mean = math.fsum(products) / max(len(products), 1)
+        if not classes:
+            centre = math.fsum(truth[seen, 0]) / max(len(products), 1)
+            spread = math.fsum((truth[seen, 0] - centre) ** 2)
+            mean = 2.0 * mean * len(products) / spread if spread > 0 else 0.0
+        scores[name] = 1.0 - 0.5 * mean if seen.any() else 0.0
+    return scores
+
+
+def _some_rows(X: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return up to half of the rows, by content and not by order, of each class alike."""
+    if len(X) <= FEW_ROWS:
+        return np.arange(len(X))
+    wanted = min(max(FEW_ROWS, len(X) // 2), MOST_ROWS)
+    share = wanted / len(X)
+    order = np.argsort(core.hash_rows(to_core_dtype(X)))
+    chosen = []
+    for k in np.unique(classes):
+        of_class = order[classes[order] == k]
+        chosen.append(of_class[: max(1, round(share * len(of_class)))])
+    return np.sort(np.concatenate(chosen))
+
+
+def _image(shape: tuple[int, ...], axes: list[int]) -> Dictionary:
+    """Return patches and pairs of them, on the image and its gradients in eight directions."""
+    if len(axes) < 2 or min(shape[axis] for axis in axes[-2:]) < SMALLEST_IMAGE:
+        raise ValueError(
+            'dictionary="image" needs samples with two axes of at least three pixels beside the '
+            f'channels, got shape {shape}: give images, or use "series", "patch" or "axis".'
+        )
+    channels = [Raw(), Magnitude(), Gradient(8)]
+    largest = tuple(
+        max(2, round(shape[axis] / 3)) if axis in axes else 1 for axis in range(len(shape))
+    )
+    smallest = tuple(2 if axis in axes else 1 for axis in range(len(shape)))
+    patches = Patch(smallest, largest, channels=channels)
+    return Mixture([patches, Pair(1, largest, reach=0.35, channels=channels)])
+
+
+def _length(name: str, shape: tuple[int, ...], axes: list[int]) -> int:
+    if not axes or shape[axes[-1]] < SHORTEST_SERIES:
+        raise ValueError(
+            f'dictionary="{name}" needs samples whose last axis (but for the channels) is time, '
+            f'with at least six steps, got shape {shape}: use "patch", "sporf" or "axis".'
+        )
+    return shape[axes[-1]]
+
+
+def _sizes(shape: tuple[int, ...], axes: list[int], size: int) -> tuple[int, ...]:
+    """Return the largest size along each axis: along time as given, one along others."""
+    return tuple(size if axis == axes[-1] else 1 for axis in range(len(shape)))
+
+
+def _series(shape: tuple[int, ...], axes: list[int]) -> Dictionary:
+    """Return sums, contrasts and variances of intervals in place, and contrasts anywhere."""
+    length = _length("series", shape, axes)
+    channels = [Raw(), Difference(axes[-1])]
+    sizes = _sizes(shape, axes, max(2, length // 2))
+    halves = _sizes(shape, axes, max(1, length // 3))
+    time = axes[-1]
+    return Mixture(
+        [
+            Patch(1, sizes, boundary="inside", scale="log", channels=channels),
+            Haar(1, halves, axes=time, lobes=["two", "three"], scale="log"),
+            Variance(_sizes(shape, axes, 2), sizes, scale="log", channels=channels),
+            _pooled(shape, axes),
+        ],
+        weights=[0.2, 0.1, 0.1, 0.6],
+    )
+
+
+def _pooled(shape: tuple[int, ...], axes: list[int]) -> Dictionary:
+    """Return contrasts of intervals over windows of time."""
+    length = _length("series-pooled", shape, axes)
+    halves = _sizes(shape, axes, max(1, length // 3))
+    ops = ["ppv", "ppv", "max", "min"]
+    channels = [Raw(), Difference(axes[-1])]
+    parts: list[Dictionary] = [
+        Haar(1, halves, axes=axes[-1], lobes=["two", "three"], scale="log", pool=ops),
+        Patch(1, halves, boundary="inside", scale="log", channels=channels, pool=ops),
+    ]
+    if length >= ROCKET_LENGTH + 3:
+        parts.append(Kernel("rocket", dilation="log", channels=channels, pool=["ppv", "max"]))
+    return Mixture(parts)

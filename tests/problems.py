@@ -1,0 +1,644 @@
+"""Problems, and the forests that the oracle says they must give.
+
+A problem is all that a fit depends on; strategies of hypothesis make small and awkward ones: ties,
+constants, duplicated rows, single features, classes that do not occur.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import oracle
+import oracle_forms
+import pytest
+from hypothesis import strategies as st
+
+from morforest import (
+    Atoms,
+    Axis,
+    Difference,
+    Gradient,
+    Haar,
+    Kernel,
+    Magnitude,
+    Mixture,
+    MorfClassifier,
+    MorfRegressor,
+    Pair,
+    Patch,
+    Raw,
+    SparseOblique,
+    Square,
+    Variance,
+)
+from morforest._forms import OPS, node_windows
+from morforest._grow import TrainingTable
+from morforest._numbers import choose_format, choose_target_format, fixed_weights, to_core_dtype
+from morforest.channels import KINDS
+from morforest.dictionary import resolve
+
+CLASSIFICATION = ("gini", "entropy", "log_loss")
+REGRESSION = ("squared_error", "absolute_error", "poisson")
+
+
+@dataclass
+class Problem:
+    """All that a fit depends on."""
+
+    X: np.ndarray
+    y: np.ndarray
+    dictionary: object
+    parameters: dict
+    sample_weight: np.ndarray | None = None
+    shape: tuple = field(init=False)
+
+    def __post_init__(self):
+        self.shape = self.X.shape[1:]
+
+    @property
+    def classifies(self):
+        return self.parameters["criterion"] in CLASSIFICATION
+
+    @property
+    def channel_axis(self):
+        return self.parameters.get("channel_axis")
+
+    def fit(self):
+        estimator = MorfClassifier if self.classifies else MorfRegressor
+        model = estimator(self.dictionary, **self.parameters)
+        return model.fit(self.X, self.y, sample_weight=self.sample_weight)
+
+
+# --- the oracle's view of a problem ----------------------------------------------------------
+
+
+def whole_if_possible(matrix):
+    """Whole-number atoms take integer cells, whatever type they came in."""
+    return matrix.astype(np.int64) if (matrix == np.rint(matrix)).all() else matrix
+
+
+def sources_of(dictionary, shape, channel_axis):
+    """What a dictionary that is no mixture looks at, as the oracle derives it."""
+    channels = getattr(dictionary, "channels", None)
+    listed = channels if isinstance(channels, list) else [channels or Raw()]
+    found = []
+    for channel in listed:
+        axes = getattr(channel, "axes", None)
+        plane = axes or tuple(a for a in range(len(shape)) if a != channel_axis)[-2:]
+        match channel:
+            case Raw():
+                found.append(("raw",))
+            case Square():
+                found.append(("square",))
+            case Difference():
+                found.append(("difference", channel.axis % len(shape)))
+            case Magnitude():
+                found.append(("magnitude", *plane))
+            case Gradient(orientations=count):
+                turns = [2 * math.pi * k / count for k in range(count)]
+                parts = [[round(f(a) * 2**40) / 2**40 for f in (math.cos, math.sin)] for a in turns]
+                found += [("orientation", *plane, *part) for part in parts]
+    if isinstance(dictionary, Variance):
+        squares = {"raw": "square", "difference": "squared_difference"}
+        found += [(squares[kind], *rest) for kind, *rest in found]
+    return list(dict.fromkeys(found))
+
+
+def source_numbers(kind, axis=0, other_axis=0, cosine=1.0, sine=0.0):
+    """A source as the core takes it."""
+    return (float(KINDS.index(kind)), float(axis), float(other_axis), cosine, sine)
+
+
+def log_odds(low, high):
+    return [round(math.log1p(1 / size) * 2**40) for size in range(low, high + 1)]
+
+
+def boxes(dictionary, shape, channel_axis, channels, planes):
+    """The oracle's writing of a dictionary of rectangles."""
+
+    def spread(name, for_channels):
+        value = getattr(dictionary, name)
+        if isinstance(value, tuple):
+            return value
+        return [for_channels if axis == channel_axis else value for axis in range(len(shape))]
+
+    where = {"channels": channels, "planes": planes}
+    if isinstance(dictionary, Kernel):
+        axes = [oracle.PatchAxis(length, 1, 1) for length in shape]
+        kernels = dictionary._kernels(shape, channel_axis)
+        rates = dictionary.dilation
+        if rates == "log":
+            fits = [
+                [(w - 1) // (k - 1) for w, k in zip(shape, kernel.shape, strict=True) if k > 1]
+                for kernel in kernels
+            ]
+            rates = [log_odds(1, min(most, default=1)) for most in fits]
+        signs = isinstance(dictionary.kernel, str) and dictionary.kernel == "sign"
+        pool = pool_of(dictionary, shape, [True] * len(shape), channel_axis)
+        return oracle.KernelAtoms(axes, kernels, rates, signs, **where, pool=pool)
+    sizes = list(zip(shape, spread("min_size", 1), spread("max_size", 1), strict=True))
+    axes = [
+        oracle.PatchAxis(length, low, max(math.isqrt(length), low) if high is None else high)
+        for length, low, high in sizes
+    ]
+    if dictionary.scale == "log":
+        for axis in axes:
+            odds = log_odds(axis.min_size, axis.max_size)
+            axis.sizes = odds if len(odds) > 1 else ()
+    match dictionary:
+        case Variance():
+            for axis in axes:
+                axis.boundary = "inside"
+            return oracle_forms.VarianceAtoms(axes, channels)
+        case Patch():
+            for axis, rule, together in zip(
+                axes, spread("boundary", "zero"), spread("contiguous", True), strict=True
+            ):
+                axis.boundary, axis.contiguous = rule, together
+            ordered = [axis.contiguous for axis in axes]
+            pool = pool_of(dictionary, shape, ordered, channel_axis)
+            return oracle.PatchAtoms(axes, **where, pool=pool)
+        case Haar():
+            lobed = dictionary.axes or [a for a in range(len(shape)) if a != channel_axis]
+            lobes = dictionary.lobes
+            lobes = [lobes] if isinstance(lobes, str) else lobes
+            pool = pool_of(dictionary, shape, [True] * len(shape), channel_axis)
+            return oracle.HaarAtoms(axes, sorted(lobed), lobes, **where, pool=pool)
+        case Pair():
+            reach = [
+                min(int(value * length), length - 1) if isinstance(value, float) else value
+                for value, length in zip(spread("reach", 0), shape, strict=True)
+            ]
+            return oracle.PairAtoms(axes, reach, **where)
+    raise TypeError(dictionary)
+
+
+class OnOnePlane:
+    """A component that looks at one channel among several."""
+
+    def __init__(self, component, plane, planes):
+        self.component, self.plane, self.planes = component, plane, planes
+        self.start_node = component.start_node
+
+    def draw(self, stream):
+        atom = self.component.draw(stream)
+        if atom is None:
+            return None
+        wide = np.zeros((self.planes, len(atom)), dtype=atom.dtype)
+        wide[self.plane] = atom
+        return wide.ravel()
+
+
+def component(dictionary, shape):
+    """The oracle's writing of a dictionary without a notion of neighbours."""
+    n_features = int(np.prod(shape))
+    match dictionary:
+        case Axis():
+            return oracle.axis_atoms(n_features)
+        case SparseOblique(density=None):
+            return oracle.SparseAtoms(n_features, oracle.poisson_sizes(dictionary.rate, n_features))
+        case SparseOblique():
+            sizes = oracle.binomial_sizes(dictionary.density, n_features)
+            return oracle.SparseAtoms(n_features, sizes)
+        case Atoms(probabilities=None):
+            return oracle.UniformAtoms(whole_if_possible(dictionary.matrix))
+        case Atoms():
+            matrix = whole_if_possible(dictionary.matrix)
+            return oracle.WeightedAtoms(matrix, dictionary.probabilities)
+    raise TypeError(dictionary)
+
+
+def pool_of(dictionary, shape, ordered, channel_axis):
+    """Windows run along the last two axes that have an order and hold no channels."""
+    if dictionary.pool is None:
+        return None
+    ops = [dictionary.pool] if isinstance(dictionary.pool, str) else dictionary.pool
+    moved = [a for a, flag in enumerate(ordered) if flag and a != channel_axis][-2:]
+    whole = isinstance(dictionary.window, float)  # 1.0, in these tests
+    lengths = {axis: shape[axis] if whole else dictionary.window or 0 for axis in moved}
+    return oracle_forms.Pool(ops, [lengths.get(axis) for axis in range(len(shape))])
+
+
+def as_oracle(dictionary, shape, channel_axis=None):
+    """The oracle's writing of a dictionary, and the channels it looks at."""
+    mixed = isinstance(dictionary, Mixture)
+    parts = dictionary.dictionaries if mixed else [dictionary]
+    seen = [sources_of(part, shape, channel_axis) for part in parts]
+    sources = list(dict.fromkeys(source for some in seen for source in some))
+    found = []
+    for part, some in zip(parts, seen, strict=True):
+        planes = [sources.index(source) for source in some]
+        if isinstance(part, (Patch, Haar, Pair, Kernel, Variance)):
+            found.append(boxes(part, shape, channel_axis, planes, len(sources)))
+        else:
+            alone = component(part, shape)
+            found.append(alone if len(sources) == 1 else OnOnePlane(alone, *planes, len(sources)))
+    weights = dictionary.weights if mixed else [1.0]
+    return oracle.Dictionary(found, weights), sources
+
+
+class OracleForest:
+    """The forest that a problem must give, with the formats that a fitted model chose.
+
+    The design page leaves open the hash behind the canonical order, and the scales of fractional
+    weights and of targets within their bounds; these come from the package.
+    """
+
+    def __init__(self, problem, model):
+        self.problem = problem
+        self.parameters = problem.parameters
+        self.format = model._forest.cell_format
+        self.seed = model._seed
+        self.n_trees = model._forest.n_trees
+        weights = problem.sample_weight
+        kept = np.full(len(problem.y), True) if weights is None else weights > 0
+        self.X = problem.X[kept]
+        self.given_weights = np.ones(len(self.X)) if weights is None else weights[kept]
+        self.whole = bool((self.given_weights == np.rint(self.given_weights)).all())
+        total = int(self.given_weights.sum()) if self.whole else len(self.X)
+        self.n_draws = self.parameters.get("max_samples", total)
+        self._set_target(problem.y[kept], model)
+        self.dictionary, self.sources = as_oracle(
+            problem.dictionary, problem.shape, problem.channel_axis
+        )
+        self.trees = [self._grow(tree) for tree in range(self.n_trees)]
+
+    def _set_target(self, y, model):
+        self.bits, self.centre, self.n_classes = 0, 0.0, 0
+        if self.problem.classifies:
+            self.labels = model.classes_.tolist()
+            self.target = np.searchsorted(self.labels, y)
+            self.n_classes = len(self.labels)
+            return
+        total = self.n_draws
+        if not self.parameters["bootstrap"]:
+            total = int(self.given_weights.sum()) if self.whole else 2**31
+        found = choose_target_format(y, total, self.parameters["criterion"])
+        self.bits, self.centre = found.bits, found.centre
+        self.target = oracle.fixed_point(y - self.centre, self.bits)
+        assert int(abs(self.target).max()) * total < 2**62
+
+    def cells(self, X):
+        if self.format.real:
+            return np.ldexp(X.reshape(len(X), -1).astype(np.float64), self.format.shift)
+        q = oracle.fixed_point(X, self.format.shift)
+        planes = [oracle.derive_channel(q, *source) for source in self.sources]
+        return np.concatenate([plane.reshape(len(X), -1) for plane in planes], axis=1)
+
+    def canonical_order(self):
+        X = to_core_dtype(self.X.reshape(len(self.X), -1))
+        plan = resolve(self.problem.dictionary, self.problem.shape, self.problem.channel_axis)
+        hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds())).core.hash
+        return np.lexsort((self.target, hashes))
+
+    def bag(self, key):
+        """Counts and weights of the rows in the tree of this key."""
+        weights = self.given_weights
+        counts = weights.astype(np.int64) if self.whole else np.ones(len(weights), dtype=np.int64)
+        if self.parameters["bootstrap"]:
+            if not self.whole:
+                weights = np.maximum(np.rint(weights * (2.0**52 / weights.sum())), 1)
+            order = self.canonical_order()
+            counts = oracle.bag_counts(key, weights.astype(np.int64), order, self.n_draws)
+        drawn_by_weight = self.whole or self.parameters["bootstrap"]
+        unit = np.ones(len(counts)) if drawn_by_weight else self.given_weights
+        if "class_weight" in self.parameters:
+            factors = [self.parameters["class_weight"].get(label, 1.0) for label in self.labels]
+            unit = unit * np.array(factors)[self.target]
+        return counts, fixed_weights(unit, counts.astype(np.uint32)).astype(np.int64)
+
+    def _grow(self, tree):
+        key = oracle.tree_key(self.seed, tree)
+        counts, weights = self.bag(key)
+        rows = oracle.Rows(self.cells(self.X), self.target, counts, weights, self.n_classes)
+        rows = rows[self.canonical_order()]
+        limits = (
+            "criterion",
+            "splitter",
+            "max_depth",
+            "min_samples_split",
+            "min_samples_leaf",
+            "min_impurity_decrease",
+            "max_leaf_nodes",
+        )
+        growth = oracle.Growth(
+            n_candidates=self.parameters["max_features"],
+            bits=self.bits,
+            **{name: self.parameters[name] for name in limits if name in self.parameters},
+        )
+        fraction = self.parameters.get("min_weight_fraction_leaf", 0.0)
+        growth.min_weight_leaf = oracle.min_weight_leaf(fraction, rows.weight)
+        return oracle.grow_tree(rows, self.dictionary, growth, key)
+
+    def leaf_value(self, node):
+        criterion = self.parameters["criterion"]
+        return oracle.leaf_value(node.rows, criterion, self.centre, self.bits)
+
+    def predict(self, X):
+        """Mean leaf values."""
+        leaves = [[oracle.leaf_of(nodes, row) for row in self.cells(X)] for nodes in self.trees]
+        return np.mean([[self.leaf_value(leaf) for leaf in tree] for tree in leaves], axis=0)
+
+
+# --- the core's view -------------------------------------------------------------------------
+
+
+def class_weights(forest, node):
+    """The class weights of a leaf, from the forest's compact form."""
+    payload = -1 - int(forest.next[node])
+    weights = np.zeros(forest.class_count, dtype=np.int64)
+    if payload < forest.class_count:
+        weights[payload] = forest.weight[node]
+        return weights
+    index = payload - forest.class_count
+    first = int(forest.distribution_size[:index].sum())
+    entries = slice(first, first + int(forest.distribution_size[index]))
+    weights[forest.distribution_class[entries]] = forest.distribution_weight[entries]
+    return weights
+
+
+def assert_same_atom(forest, atoms, number, expected, sources):
+    """The atom of one node, with its form."""
+    rows = [source_numbers(*source) for source in sources]
+    order = [rows.index(row) for row in forest.channel_sources()]
+    found = np.zeros((len(sources), atoms.shape[1] // len(order)))
+    found[order] = atoms[[number]].toarray().reshape(len(order), -1)
+    op = OPS[forest.form_op[number]] if len(forest.form_op) else "none"
+    dense = np.zeros(found.shape)
+    match expected:
+        case oracle_forms.PooledAtom():
+            assert op == expected.op
+            assert forest.form_bias[number] == expected.bias
+            counts = node_windows(forest, slice(number, number + 1))[0]
+            assert counts.tolist() == expected.counts
+            dense[:] = expected.atom.reshape(dense.shape)
+        case oracle_forms.VarianceAtom():
+            assert op == "variance"
+            dense[expected.plane] = expected.inside.ravel()
+            dense[expected.squares] = expected.inside.ravel() * expected.inside.sum()
+        case _:
+            assert op == "none"
+            dense[:] = expected.reshape(dense.shape)
+    np.testing.assert_array_equal(found, dense)
+
+
+def assert_same_trees(problem):
+    model = problem.fit()
+    expected = OracleForest(problem, model)
+    forest = model._forest
+    atoms, gains = forest.atoms(), forest.gains()
+    for tree, nodes in enumerate(expected.trees):
+        begin, end = (int(forest.tree_begin[tree + i]) for i in range(2))
+        lefts = np.maximum(forest.next[begin:end].astype(int), -1)
+        np.testing.assert_array_equal(lefts, [node.left for node in nodes])
+        for number, node in enumerate(nodes, start=begin):
+            assert forest.weight[number] == node.rows.weight
+            if not node.is_leaf:
+                assert_same_atom(forest, atoms, number, node.split.atom, expected.sources)
+                assert forest.threshold[number] == node.split.threshold
+                assert gains[number] == pytest.approx(node.split.gain, rel=1e-6, abs=1e-12)
+            elif problem.classifies:
+                assert class_weights(forest, number).tolist() == node.rows.class_weights()
+            else:
+                value = forest.leaf_value[-1 - int(forest.next[number])]
+                assert value == pytest.approx(expected.leaf_value(node), rel=1e-12, abs=1e-12)
+    if problem.classifies:
+        posterior = oracle.posterior(expected.trees, expected.cells(expected.X))
+        np.testing.assert_allclose(model.predict_proba(expected.X), posterior, rtol=0, atol=1e-15)
+    else:
+        values = expected.predict(expected.X)
+        np.testing.assert_allclose(model.predict(expected.X), values, rtol=1e-12, atol=1e-12)
+    return expected
+
+
+# --- problems --------------------------------------------------------------------------------
+
+SELDOM = st.sampled_from([False, False, False, True])
+
+INTEGER_RANGES = {
+    "bool": [(0, 2)],
+    "uint8": [(0, 2), (0, 5), (0, 256)],
+    "int16": [(-2, 3), (-(2**15), 2**15)],
+    "int64": [(-2, 3), (-300, 300), (-(2**40), 2**40), (0, 2**55)],
+}
+
+
+EXTREMES = {"huge": 1e306, "tiny": 1e-306}
+
+
+def float_values(rng, kind, size):
+    if kind == "halves":
+        return rng.integers(-4, 5, size) / 2
+    if kind == "integers":
+        return rng.integers(-4, 5, size).astype(float)
+    if kind == "tails":  # too long for fixed point
+        return np.exp(12 * rng.standard_normal(size)).round(3)
+    if kind in EXTREMES:
+        return rng.standard_normal(size) * EXTREMES[kind]
+    return rng.standard_normal(size).round(1 if kind == "ties" else 12)
+
+
+@st.composite
+def samples(draw, rng, shape, n_rows, exact=False):
+    """Samples; `exact` ones have values for which integer cells suffice."""
+    dtype = draw(st.sampled_from([*INTEGER_RANGES, "float32", "float64"]))
+    if dtype in INTEGER_RANGES:
+        ranges = INTEGER_RANGES[dtype]
+        low, high = draw(st.sampled_from([r for r in ranges if not exact or r[1] < 2**16]))
+        X = rng.integers(low, high, (n_rows, *shape)).astype(dtype)
+    else:
+        kinds = ["halves", "integers", "ties", "normal"]
+        if not exact:
+            kinds += ["tails", *list(EXTREMES) * (dtype == "float64")]
+        kind = draw(st.sampled_from(kinds))
+        X = float_values(rng, kind, (n_rows, *shape)).astype(dtype)
+    if draw(SELDOM):  # constant features
+        X[:, rng.random(shape) < 0.5] = X.flat[0]
+    if draw(SELDOM):  # duplicated rows
+        X = X[rng.integers(0, n_rows, n_rows)]
+    return X
+
+
+def per_axis(lengths, values):
+    return st.tuples(*[values for _ in lengths])
+
+
+@st.composite
+def sizes(draw, shape):
+    largest = [draw(st.integers(1, length)) for length in shape]
+    smallest = [draw(st.integers(1, size)) for size in largest]
+    return {"min_size": tuple(smallest), "max_size": tuple(largest)}
+
+
+@st.composite
+def channel_lists(draw, shape, channel_axis):
+    rank = len(shape)
+    kinds = [st.just(Raw()), st.just(Square()), st.integers(-rank, rank - 1).map(Difference)]
+    if rank - (channel_axis is not None) > 1:
+        planes = st.none() | st.permutations(range(rank)).map(lambda axes: tuple(axes[:2]))
+        kinds += [planes.map(Magnitude), st.builds(Gradient, st.integers(1, 8), planes)]
+    one = st.one_of(kinds)
+    return draw(st.none() | one | st.lists(one, min_size=1, max_size=3))
+
+
+SCALES = st.sampled_from(["uniform", "log"])
+
+
+@st.composite
+def patches(draw, shape, **channels):
+    return Patch(
+        **draw(sizes(shape)),
+        boundary=draw(per_axis(shape, st.sampled_from(["zero", "inside", "wrap"]))),
+        contiguous=draw(per_axis(shape, st.sampled_from([True, True, False]))),
+        scale=draw(SCALES),
+        **channels,
+    )
+
+
+@st.composite
+def haars(draw, shape, **channels):
+    size = draw(sizes(shape))
+    names = st.sampled_from(["two", "three", "square"])
+    lobes = draw(names | st.lists(names, min_size=1, max_size=3))
+    most = 3 if "three" in lobes else 2
+    fitting = [a for a, low in enumerate(size["min_size"]) if most * low <= shape[a]]
+    least = 2 if "square" in lobes else 1
+    if len(fitting) < least:
+        return draw(patches(shape, **channels))
+    axes = draw(st.lists(st.sampled_from(fitting), min_size=least, unique=True))
+    return Haar(**size, lobes=lobes, axes=axes, scale=draw(SCALES), **channels)
+
+
+@st.composite
+def pairs(draw, shape, **channels):
+    far = tuple(draw(st.integers(0, length - 1)) for length in shape)
+    reach = draw(st.sampled_from([far, 0.5, 0, 1.0]))
+    return Pair(**draw(sizes(shape)), reach=reach, scale=draw(SCALES), **channels)
+
+
+@st.composite
+def kernels(draw, rng, shape, channel_axis, **channels):
+    rate = draw(st.sampled_from([1, "log"]))
+    kind = draw(st.sampled_from(["gaussian", "gabor", "sign", "own"]))
+    if kind != "own":
+        return Kernel(kind, **draw(sizes(shape)), dilation=rate, **channels)
+    free = [length for axis, length in enumerate(shape) if axis != channel_axis]
+    own = []
+    for _ in range(draw(st.integers(1, 3))):
+        lengths = shape
+        if free:
+            lengths = free[draw(st.integers(0, len(free) - 1)) :]
+        own.append(rng.integers(-3, 4, [draw(st.integers(1, length)) for length in lengths]))
+        own[-1].flat[0] = 1
+    return Kernel(own, dilation=rate, **channels)
+
+
+@st.composite
+def finite_atoms(draw, rng, n_features, whole):
+    matrix = rng.integers(-2, 3, (draw(st.integers(1, 6)), n_features))
+    matrix[:, rng.integers(n_features)] = 1  # no atom may be empty
+    if draw(SELDOM) and not whole:
+        matrix = matrix * 0.3
+    weighted = draw(st.booleans())
+    return Atoms(matrix, rng.random(len(matrix)) if weighted else None)
+
+
+@st.composite
+def dictionaries(draw, rng, shape, channel_axis=None, derived=False, mixed=True):
+    kinds = ["axis", "rate", "density", "atoms", "patch", "patch", "haar", "pair", "kernel"]
+    kinds = kinds[4:] * derived + kinds + ["mixture"] * 3 * mixed
+    channels = {"channels": draw(channel_lists(shape, channel_axis))} if derived else {}
+    match draw(st.sampled_from(kinds)):
+        case "axis":
+            return Axis()
+        case "rate":
+            return SparseOblique(rate=draw(st.sampled_from([0.3, 1.0, 3.0, 9.5])))
+        case "density":
+            return SparseOblique(density=draw(st.sampled_from([0.01, 0.2, 0.9, 1.0])))
+        case "patch":
+            return draw(patches(shape, **channels))
+        case "haar":
+            return draw(haars(shape, **channels))
+        case "pair":
+            return draw(pairs(shape, **channels))
+        case "kernel":
+            return draw(kernels(rng, shape, channel_axis, **channels))
+        case "atoms":
+            return draw(finite_atoms(rng, int(np.prod(shape)), whole=derived))
+    one = dictionaries(rng, shape, channel_axis, derived, mixed=False)
+    parts = [draw(one) for _ in range(draw(st.integers(2, 3)))]
+    return Mixture(parts, weights=(0.05 + rng.random(len(parts))).tolist())
+
+
+@st.composite
+def targets(draw, rng, criterion, n_rows):
+    if criterion in CLASSIFICATION:
+        return rng.integers(0, draw(st.integers(1, 20)), n_rows)
+    if criterion == "poisson":
+        y = rng.poisson(draw(st.sampled_from([0.5, 4.0])), n_rows).astype(float)
+        y[rng.integers(n_rows)] += 1  # a sum of zero is refused
+        return y
+    if draw(st.booleans()):
+        return rng.integers(-3, 4, n_rows).astype(float)
+    return rng.standard_normal(n_rows) * 10.0 ** draw(st.integers(-6, 6))
+
+
+def whole_or_fractional_weights(rng, kind, n_rows):
+    if kind is None:
+        return None
+    weights = rng.integers(0, 4, n_rows).astype(float)
+    if kind == "fractional":
+        weights *= rng.random(n_rows)
+    weights[rng.integers(n_rows)] = 1.0  # at least one must be positive
+    return weights
+
+
+GROWTH_LIMITS = {
+    "max_depth": st.integers(1, 4),
+    "min_samples_split": st.integers(2, 12),
+    "min_samples_leaf": st.integers(1, 6),
+    "max_leaf_nodes": st.integers(2, 12),
+    "min_impurity_decrease": st.sampled_from([1e-9, 0.01, 0.1]),
+    "min_weight_fraction_leaf": st.sampled_from([0.02, 0.1, 0.3]),
+}
+# At most two at a time: more of them leave nothing to grow.
+LIMIT_NAMES = st.lists(st.sampled_from(list(GROWTH_LIMITS)), max_size=2, unique=True)
+
+FEW_ROWS = st.one_of(st.integers(1, 6), st.integers(15, 40), st.integers(15, 40))
+MANY_ROWS = st.integers(65, 150)
+AXIS_LENGTHS = st.sampled_from([3, 2, 4, 4, 1])
+
+
+@st.composite
+def problems(draw, criteria, rows=FEW_ROWS, derived=False, of=None, exact=False):
+    # Data come from a seed: hypothesis chooses what kind they are, and shrinks their number.
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n_rows = draw(rows)
+    shape = tuple(draw(st.lists(AXIS_LENGTHS, min_size=1, max_size=4)))
+    criterion = draw(st.sampled_from(criteria))
+    parameters = {
+        "criterion": criterion,
+        "splitter": draw(st.sampled_from(["exact", "exact", "random"])),
+        "max_features": draw(st.sampled_from([1, 2, 3, 5, 20])),
+        "n_estimators": draw(st.integers(1, 2)),
+        "bootstrap": draw(st.booleans()),
+        "random_state": draw(st.integers(0, 1000)),
+    }
+    parameters |= {name: draw(GROWTH_LIMITS[name]) for name in draw(LIMIT_NAMES)}
+    if criterion in CLASSIFICATION and draw(SELDOM):
+        parameters["class_weight"] = {0: 0.3, 1: 2.0, 3: 1.7}
+    kind = draw(st.sampled_from([None, None, "whole", "fractional"]))
+    y = draw(targets(rng, criterion, n_rows))
+    weights = whole_or_fractional_weights(rng, kind, n_rows)
+    if criterion == "poisson" and weights is not None:
+        weights[y > 0] += 1
+    if parameters["bootstrap"] and draw(SELDOM):
+        n_kept = n_rows if weights is None else np.count_nonzero(weights)
+        parameters["max_samples"] = int(rng.integers(1, n_kept + 1))
+    X = draw(samples(rng, shape, n_rows, exact or derived))
+    if of is not None:
+        return Problem(X, y, draw(of(rng, shape)), parameters, weights)
+    if draw(st.booleans()):
+        parameters["channel_axis"] = draw(st.integers(0, len(shape) - 1))
+    dictionary = draw(dictionaries(rng, shape, parameters.get("channel_axis"), derived))
+    return Problem(X, y, dictionary, parameters, weights)

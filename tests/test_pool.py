@@ -1,0 +1,390 @@
+"""Pooled atoms and variances: their laws, their values, and that forests of them are forests."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from common import assert_same_forest, differ
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import CLASSIFICATION, REGRESSION, assert_same_trees, patches, problems
+from scipy import stats
+from test_determinism import whole_numbers
+from test_oracle import examples
+
+from morforest import (
+    Atoms,
+    Axis,
+    Difference,
+    Gradient,
+    Haar,
+    Mixture,
+    MorfClassifier,
+    MorfRegressor,
+    Patch,
+    Raw,
+    Square,
+    Variance,
+)
+from morforest._dictionary import resolve
+from morforest._forms import OPS, node_windows
+from morforest._grow import TrainingTable
+from morforest._kernel import core
+from morforest._numbers import choose_format
+
+LEVEL = 1e-3
+N_DRAWS = 20_000
+
+
+def series(n=90, channels=2, length=20, height=40, width=4):
+    """Whole numbers with a bump at a random place in one of the classes."""
+    X = whole_numbers(n * channels * length, 50).reshape(n, channels, length)
+    y = whole_numbers(n, 2, 1)
+    place = whole_numbers(n, length - width, 2)
+    for i in np.flatnonzero(y):
+        X[i, 0, place[i] : place[i] + width] += height
+    return X, y
+
+
+def forest(dictionary, **parameters):
+    common = {"n_estimators": 4, "random_state": 0, "channel_axis": 0}
+    return MorfClassifier(dictionary, **common | parameters)
+
+
+NONLINEAR = {
+    "max": Patch(2, 5, pool="max"),
+    "min": Haar(1, 5, pool="min", window=3),
+    "mean": Haar(1, 5, pool="mean", window=0.5),
+    "ppv": Haar(1, 5, scale="log", pool="ppv"),
+    "wrap": Patch(2, 5, boundary="wrap", pool=["ppv", "max"]),
+    "sensors": Patch((1, 2), (2, 4), contiguous=(False, True), pool="ppv"),
+    "variance": Variance(2, 8, channels=[Raw(), Difference()]),
+    "channels": Haar(1, 3, pool="ppv", channels=[Difference(), Square()]),
+    "mixture": Mixture([Patch(1, 4), Haar(1, 5, pool="ppv"), Variance(2, 8), Axis()]),
+}
+
+
+# --- laws ------------------------------------------------------------------------------------
+
+
+def drawn_atoms(dictionary, X, n=N_DRAWS, key=1):
+    """Atoms as the core draws them, with forms."""
+    plan = resolve(dictionary, X.shape[1:])
+    X = X.reshape(len(X), -1)
+    table = TrainingTable(X, plan, *choose_format(X, plan.bounds()))
+    order = np.arange(len(X), dtype=np.uint32)
+    return core.draw_atoms(table.core, table.dictionary, order, key, n)
+
+
+def log_uniform(low, high):
+    sizes = np.arange(low, high + 1)
+    return np.log((sizes + 1) / sizes) / np.log((high + 1) / low)
+
+
+def fits(counts, probabilities):
+    expected = np.asarray(probabilities) * np.sum(counts)
+    return stats.chisquare(counts, expected).pvalue > LEVEL
+
+
+def test_windows_are_whole_or_log_uniform():
+    X = whole_numbers(5 * 12, 9).reshape(5, 12)
+    atoms = drawn_atoms(Patch(3, 3, pool="max"), X)  # ten places
+    count = atoms["form_window"].reshape(-1, 4)[:, 2]
+    law = np.zeros(11)
+    law[10] += 0.5
+    law[2:] += 0.5 * log_uniform(2, 10)
+    assert fits(np.bincount(count, minlength=11)[2:], law[2:])
+    # A wrong law is noticed: windows of all sizes alike.
+    assert not fits(np.bincount(count, minlength=11)[2:10], np.full(8, 1 / 8))
+
+
+@pytest.mark.parametrize("boundary", ["inside", "wrap"])
+def test_windows_of_a_given_size_lie_anywhere(boundary):
+    X = whole_numbers(5 * 12, 9).reshape(5, 12)
+    dictionary = Patch(3, 3, pool="max", window=4, boundary=boundary)
+    assert set(drawn_atoms(dictionary, X)["form_window"].reshape(-1, 4)[:, 2]) == {4}
+    atoms = dictionary.sample(12, N_DRAWS, random_state=0).toarray()
+    first = np.argmax((atoms == 1) & (np.roll(atoms, 1, axis=1) == 0), axis=1)
+    places = 12 if boundary == "wrap" else 7  # ten places of the patch, four of them in a window
+    assert fits(np.bincount(first, minlength=places), np.full(places, 1 / places))
+
+
+def test_a_fraction_of_the_axis_is_so_many_positions():
+    X = whole_numbers(5 * 12, 9).reshape(5, 12)
+    for window, positions in ((0.5, 6), (0.01, 1), (1.0, 10), (12, 10)):
+        atoms = drawn_atoms(Patch(3, 3, pool="max", window=window), X, 50)
+        assert set(atoms["form_window"].reshape(-1, 4)[:, 2]) == {positions}
+
+
+def test_ways_to_pool_are_drawn_equally_often():
+    X = whole_numbers(5 * 12, 9).reshape(5, 12)
+    op = drawn_atoms(Patch(2, 3, pool=["max", "mean", "ppv"]), X)["form_op"]
+    counts = np.bincount(op, minlength=len(OPS))
+    assert (counts > 0).tolist() == [False, True, False, True, True, False]
+    assert fits(counts[counts > 0], np.full(3, 1 / 3))
+
+
+def test_biases_come_from_all_rows_and_positions():
+    X = np.arange(60).reshape(5, 12) ** 2  # no response twice
+    atoms = drawn_atoms(Patch(1, 1, pool="ppv", window=1.0), X)
+    values, counts = np.unique(atoms["form_bias"], return_counts=True)
+    np.testing.assert_array_equal(values, X.ravel())
+    assert fits(counts, np.full(60, 1 / 60))
+
+
+def test_images_move_along_both_axes_and_channels_along_none():
+    X = whole_numbers(4 * 5 * 6 * 3, 9).reshape(4, 5, 6, 3)
+    y = np.arange(4)
+    model = forest(Patch(2, 2, pool="max", window=1.0), channel_axis=-1).fit(X, y)
+    split = model._forest.is_split()
+    counts = node_windows(model._forest, slice(0, len(split)))[split]
+    assert {tuple(row) for row in counts.tolist()} == {(4, 5, 1)}
+
+
+# --- the core against the oracle -------------------------------------------------------------
+
+
+@st.composite
+def nonlinear_dictionaries(draw, rng, shape, mixed=True):
+    """Pooled atoms and variances, alone or beside linear ones."""
+    pool = draw(st.lists(st.sampled_from(["max", "min", "mean", "ppv", "ppv"]), min_size=1))
+    window = draw(st.sampled_from([None, None, 1, 2, 1.0]))
+    if window == 2 and min(shape[-2:]) < 2:
+        window = None
+    match draw(st.sampled_from(["patch", "haar", "haar", "variance"] + ["mixture"] * mixed)):
+        case "patch":
+            found = draw(patches(shape))
+            found.set_params(pool=pool, window=window)
+        case "haar":
+            sizes = [draw(st.integers(1, length)) for length in shape]
+            found = Haar(1, tuple(sizes), pool=draw(st.sampled_from([pool, None])), window=window)
+            if found.pool is None:
+                found.window = None
+            lobes = ["two", "three"] + ["square"] * (len(shape) > 1)
+            found.lobes = draw(st.lists(st.sampled_from(lobes), min_size=1))
+        case "variance":
+            sizes = [draw(st.integers(1, length)) for length in shape]
+            found = Variance(1, tuple(sizes))
+            if draw(st.booleans()):
+                found.channels = [Raw(), Difference()]
+        case "mixture":
+            parts = [draw(patches(shape)), draw(nonlinear_dictionaries(rng, shape, mixed=False))]
+            parts.append(draw(nonlinear_dictionaries(rng, shape, mixed=False)))
+            if not any(isinstance(part, Variance) for part in parts):
+                return Mixture(parts, weights=(0.05 + rng.random(len(parts))).tolist())
+            found = Mixture([parts[0], Variance(1, shape)], weights=[1, 2])
+    try:
+        resolve(found, shape)
+    except ValueError:  # no room to move, or for so many lobes
+        return Patch(1, 1, pool="max", window=1) if max(shape[-2:]) > 1 else Patch(1, 1)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+@examples(400)
+@given(problems(CLASSIFICATION + REGRESSION, of=nonlinear_dictionaries, exact=True))
+def test_nonlinear_atoms_equal_the_oracle(problem):
+    assert_same_trees(problem)
+
+
+# --- values ----------------------------------------------------------------------------------
+
+
+def test_pooled_atoms_find_what_moves():
+    X, y = series(400, length=100, height=18, width=10)
+    train, test = slice(0, 100), slice(100, 400)
+    plain, pooled = (
+        forest(d, n_estimators=30).fit(X[train], y[train]).score(X[test], y[test])
+        for d in (Patch(10, 10), Patch(10, 10, pool="max"))
+    )
+    assert pooled > plain + 0.1
+
+
+def test_thresholds_are_in_the_units_of_the_data():
+    X, y = series()
+    for op, low, high in (("ppv", 0, 1), ("mean", 50, 150), ("max", 100, 400)):
+        dictionary = Patch((1, 4), (1, 4), pool=op, window=1.0)
+        for scale in (1, 0.37):
+            model = forest(dictionary).fit(X * scale, y)
+            thresholds = model._forest.thresholds()
+            thresholds = thresholds[np.isfinite(thresholds)] / (1 if op == "ppv" else scale)
+            assert low < thresholds.min() <= thresholds.max() < high, op
+    noise = (
+        np.random.default_rng(0).normal(size=(200, 30)) * (1 + 2 * (np.arange(200) % 2))[:, None]
+    )
+    model = forest(Variance(30, 30), channel_axis=None).fit(noise, np.arange(200) % 2)
+    root = model._forest.thresholds()[0]
+    assert 1 < root < 9
+
+
+def test_a_shifted_sample_has_the_same_global_value():
+    X, y = series(channels=1)
+    model = forest(Patch(2, 5, boundary="wrap", pool=["max", "ppv", "mean"], window=1.0)).fit(X, y)
+    np.testing.assert_array_equal(model.apply(X), model.apply(np.roll(X, 7, axis=2)))
+
+
+def test_importances_fall_on_what_windows_cover():
+    X, y = series()
+    # One atom: four cells that move over all of an axis of twenty.
+    one = Patch((1, 4), (1, 4), pool="max", window=1.0)
+    model = forest(one, max_depth=1, n_estimators=30, max_features=30).fit(X, y)
+    importances = model.feature_importances_
+    assert importances.sum() == pytest.approx(1)
+    assert importances[0].sum() > 0.8  # the channel with the bump
+    covered = np.convolve(np.ones(17), np.ones(4))
+    np.testing.assert_allclose(importances[0] / importances[0].sum(), covered / covered.sum())
+    np.testing.assert_allclose(model.split_shares_.sum(axis=0), 1.0)
+
+
+# --- a forest of them is a function of the multiset of samples --------------------------------
+
+
+@pytest.mark.parametrize("name", NONLINEAR)
+def test_neither_order_nor_threads_nor_repetition_matter(name):
+    X, y = series()
+    dictionary = NONLINEAR[name]
+    model = forest(dictionary).fit(X, y)
+    order = np.argsort(whole_numbers(len(X), 2**30, 3), kind="stable")
+    assert_same_forest(model, forest(dictionary).fit(X[order], y[order]))
+    assert_same_forest(model, forest(dictionary, n_jobs=3).fit(X, y))
+    for parameters in ({}, {"bootstrap": False}, {"max_leaf_nodes": 9}):
+        times = whole_numbers(len(X), 4, 6)
+        rows = np.repeat(np.arange(len(X)), times)
+        weighted = forest(dictionary, **parameters).fit(X, y, sample_weight=times)
+        assert_same_forest(weighted, forest(dictionary, **parameters).fit(X[rows], y[rows]))
+
+
+@pytest.mark.parametrize("name", NONLINEAR)
+def test_batches_and_types_do_not_matter(name):
+    X, y = series()
+    model = forest(NONLINEAR[name], oob_score=True, n_estimators=20).fit(X, y)
+    whole = model.predict_proba(X)
+    parts = [model.predict_proba(X[i : i + 7].astype(np.float32)) for i in range(0, len(X), 7)]
+    assert np.concatenate(parts).tobytes() == whole.tobytes()
+    large = model.predict_proba(np.concatenate([X, X * 10**6]))  # other cells, same values
+    assert large[: len(X)].tobytes() == whole.tobytes()
+    assert np.isfinite(model.oob_decision_function_[model.oob_decision_function_.sum(1) > 0]).all()
+
+
+@pytest.mark.parametrize("name", NONLINEAR)
+@pytest.mark.parametrize("estimator", [MorfClassifier, MorfRegressor])
+def test_copies_are_the_same_forest(name, estimator):
+    X, y = series()
+    model = estimator(NONLINEAR[name], n_estimators=3, random_state=0, channel_axis=0).fit(X, y)
+    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert_same_forest(model, other)
+        np.testing.assert_array_equal(model.predict(X), other.predict(X))
+    assert (name == "variance") == (len(model._forest.pooled_views) == 0)
+
+
+def test_warm_start_adds_to_pooled_trees():
+    X, y = series()
+    few = forest(NONLINEAR["mixture"], n_estimators=2, warm_start=True).fit(X, y)
+    assert_same_forest(few.set_params(n_estimators=4).fit(X, y), forest(few.dictionary).fit(X, y))
+
+
+def test_linear_forests_have_no_forms():
+    X, y = series()
+    model = forest(Haar(1, 3)).fit(X, y)
+    assert not any(len(getattr(model._forest, name)) for name in ("form_op", "pooled_views"))
+    assert "form_op" not in model._forest.__getstate__()
+    assert differ(model, forest(Haar(1, 3), random_state=1).fit(X, y))
+
+
+# --- damaged states --------------------------------------------------------------------------
+
+
+def loaded(model, **changes):
+    state = copy.deepcopy(model._forest.__getstate__())
+    found = object.__new__(type(model._forest))
+    found.__setstate__({**state, **changes})
+    return found
+
+
+DAMAGE = {
+    "unknown form": ("form_op", lambda v: np.where(v > 0, 6, v)),
+    "no form for an atom with a window": ("form_op", lambda v: v * 0),
+    "variance of a pooled atom": ("form_op", lambda v: np.where(v > 0, 5, v)),
+    "a bias without ppv": ("form_op", lambda v: np.where(v > 0, 1, v)),
+    "too far": ("form_window", lambda v: v.astype(np.int64) * 2),
+    "far too far": ("form_window", lambda v: np.where(v > 0, 2**32 - 1, v.astype(np.int64))),
+    "empty windows": ("form_window", lambda v: v * 0),
+    "negative windows": ("form_window", lambda v: v.astype(np.int64) - 2),
+    "short windows": ("form_window", lambda v: v[:-1]),
+    "fewer forms": ("form_op", lambda v: v[:-1]),
+    "fewer biases": ("form_bias", lambda v: v[:-1]),
+    "a huge bias": ("form_bias", lambda v: v.astype(np.int64) - 2**62),
+    "not a bias": ("form_bias", lambda v: v.astype(float) + 0.5),
+    "no views": ("pooled_views", lambda v: v[:0]),
+    "half a view": ("pooled_views", lambda v: v[:-1]),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damaged_forms_are_refused(name):
+    X, y = series()
+    model = forest(Haar(1, 5, pool="ppv")).fit(X, y)
+    part, change = DAMAGE[name]
+    state = model._forest.__getstate__()
+    with pytest.raises(ValueError, match=r"damaged forest|pooled views|impossible"):
+        loaded(model, **{part: change(state[part])})
+    loaded(model)
+
+
+# --- errors ----------------------------------------------------------------------------------
+
+BAD = [
+    (Patch(pool="median"), r"pool must be .*'ppv'.*got 'median'"),
+    (Patch(pool=[]), r"pool must be .*got \[\]"),
+    (Patch(pool=["max", 3]), r"pool must be .*got \['max', 3\]"),
+    (Patch(pool=2), "pool must be .*got 2"),
+    (Haar(pool="none"), "pool must be .*got 'none'"),
+    (Haar(pool="max", window=0), "window must be .*got 0 for an axis of length 6"),
+    (Haar(pool="max", window=-1), "window must be .*got -1"),
+    (Haar(pool="max", window=7), "window must be .*1 to 6.*got 7"),
+    (Haar(pool="max", window=1.5), r"window must be .*got 1\.5"),
+    (Haar(pool="max", window=0.0), r"window must be .*got 0\.0"),
+    (Haar(pool="max", window="all"), "window must be .*got 'all'"),
+    (Haar(pool="max", window=True), "window must be .*got True"),
+    (Haar(pool="max", window=(2, 2)), r"window must be .*got \(2, 2\)"),
+    (Patch(window=3), "window=3 is for pooled atoms: give pool"),
+    (Patch(6, 6, pool="max"), "pool='max' needs room to move.*smaller min_size"),
+    (Haar(3, 3, lobes="two", pool="ppv"), "pool='ppv' needs room to move"),
+    (Patch(pool="max", contiguous=False), "pool='max' needs an axis along which"),
+    (Variance(7, 7), "min_size=7"),
+    (Variance(scale="linear"), "scale must be"),
+    (Variance(channels=Square()), r"channels of Variance must be .*got Square\(\)"),
+    (Variance(channels="raw"), "channels must be"),
+]
+
+
+@pytest.mark.parametrize(("dictionary", "message"), BAD, ids=[m for _, m in BAD])
+def test_bad_parameters_are_named(dictionary, message):
+    X = whole_numbers(10 * 6, 9).reshape(10, 6)
+    with pytest.raises(ValueError, match=message):
+        MorfClassifier(dictionary).fit(X, np.arange(10) % 2)
+
+
+def test_gradients_have_no_variance():
+    X = whole_numbers(10 * 36, 9).reshape(10, 6, 6)
+    with pytest.raises(ValueError, match="channels of Variance must be"):
+        MorfClassifier(Variance(channels=Gradient())).fit(X, np.arange(10) % 2)
+
+
+@pytest.mark.parametrize("dictionary", [Patch(pool="max"), Variance()], ids=str)
+def test_nonlinear_atoms_need_integers(dictionary):
+    X = np.exp(12 * np.random.default_rng(0).standard_normal((30, 8)))
+    X[:, 0] *= 1e9
+    with pytest.raises(ValueError, match="pooled atoms need exact integers"):
+        MorfClassifier(dictionary).fit(X, np.arange(30) % 2)
+    mixture = Mixture([dictionary, Atoms(np.eye(8) * 0.3)])
+    with pytest.raises(ValueError, match="fractional weights"):
+        MorfClassifier(mixture).fit(X, np.arange(30) % 2)
+
+
+def test_fractions_are_rounded_by_a_pooled_forest_of_integers():
+    # A linear forest would look closer; counts of positions cannot.
+    X, y = series()
+    model = forest(Haar(1, 5, pool="ppv")).fit(X, y)
+    np.testing.assert_array_equal(model.apply(X + 0.3), model.apply(X))
