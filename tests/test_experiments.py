@@ -188,7 +188,7 @@ def test_simulations_cover_the_paper(quick):
     assert {task.key["data"] for task in tasks} == {"A", "A-line", "B", "C", "D", "E"}
     classifiers = {task.key["classifier"] for task in tasks}
     assert classifiers <= set(style.CLASSIFIERS)
-    assert len(classifiers) == 12  # the eleven of the paper, and MORF with patches that wrap
+    assert len(classifiers) == 13  # the eleven of the paper, and MORF with two other patches
     if not quick:
         assert {task.key["n"] for task in tasks if task.key["data"] == "A-line"} == set(
             published.errors("A-line")["MORF"]
