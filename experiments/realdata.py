@@ -1,4 +1,4 @@
-"""Real recordings: eleven sets of the UCR and UEA archives, and three of EEG, one in two forms.
+"""Real data: eleven sets of the UCR and UEA archives, three of EEG, one in two forms, and volumes.
 
 They are read from a folder that you name, by an argument or by the variable MORFOREST_DATA;
 README.md describes its layout. Sets of the archives that are not there are fetched with aeon, if it
@@ -21,6 +21,7 @@ FRAGILITY_FOLDS = 10
 # The finger movements again, each electrode of the left less its mirror image of the right: what an
 # atom that only adds neighbours cannot form. Not another recording: comparisons over sets omit it.
 CONTRAST = "finger-contrast"
+ADRENAL = "adrenal"
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class DataSet:
     """
 
     name: str
-    X: np.ndarray  # (n, channels, time)
+    X: np.ndarray  # (n, channels, time), or (n, depth, height, width)
     y: np.ndarray  # 0, 1, ...
     folds: tuple[tuple[np.ndarray, np.ndarray], ...]  # rows for training, rows for testing
     groups: np.ndarray | None = None
@@ -102,7 +103,14 @@ SOURCES = {
         "7fc2f6ab04815b62",
         folds=FRAGILITY_FOLDS,
     ),
+    ADRENAL: Source(
+        "volumes/adrenalmnist3d.npz",
+        "AdrenalMNIST3D of MedMNIST v2, medmnist.com",
+        GIVEN,
+        "e4cfabb88f3aea56",
+    ),
 }
+RECORDINGS = tuple(name for name in SOURCES if name != ADRENAL)
 
 
 def load(name, folder=None):

@@ -114,14 +114,17 @@ def cost(classifier, n, features, tested):
 def run(task):
     data, classifier = task.key["data"], task.key["classifier"]
     n, repeat, tested = (int(task.key[name]) for name in ("n", "repeat", "test_samples"))
-    simulation = SIMULATIONS[data]
-    X, y = simulation.make(n, random_state=2 * repeat)
-    X_test, y_test = simulation.make(tested, random_state=2 * repeat + 1)
     name = "MORF" if classifier in VARIANTS else classifier
-    model = models.make(name, data, simulation.shape, 2, n, seed=repeat, threads=1)
+    model = models.make(name, data, SIMULATIONS[data].shape, 2, n, seed=repeat, threads=1)
     for parameter, value in VARIANTS.get(classifier, {}).items():
         model.set_params(**{f"model__dictionary__{parameter}": value})
-    return {"seed": repeat, **fit_and_test(model, X, y, X_test, y_test)}
+    return {"seed": repeat, **fit_and_test(model, *samples(data, n, repeat, tested))}
+
+
+def samples(data, n, repeat, tested):
+    """Training samples and labels of a repeat, then those for testing."""
+    make = SIMULATIONS[data].make
+    return *make(n, random_state=2 * repeat), *make(tested, random_state=2 * repeat + 1)
 
 
 def fit_and_test(model, X, y, X_test, y_test):

@@ -173,3 +173,15 @@ def test_what_aeon_brings_is_kept_and_labels_are_in_their_order(put, tmp_path):
     assert np.array_equal(data.y[data.folds[0][0]], arrays["y_train"])
     assert (realdata.KEPT / "series" / "Libras.npz").is_file()
     assert len(realdata.load("Libras", tmp_path).X) == 15  # without aeon now
+
+
+def test_volumes_keep_their_three_axes_and_are_no_recording(put):
+    arrays = archive_set()
+    for part in ("train", "test"):
+        arrays[f"X_{part}"] = (arrays[f"X_{part}"].reshape(-1, 2, 4, 2) > 0).astype(np.uint8)
+    data = realdata.load(realdata.ADRENAL, put(realdata.ADRENAL, arrays))
+    ((train, test),) = data.folds
+    assert data.X.shape == (15, 2, 4, 2)
+    assert data.X.dtype == np.uint8
+    assert (len(train), len(test)) == (6, 9)
+    assert realdata.ADRENAL not in realdata.RECORDINGS

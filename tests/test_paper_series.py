@@ -139,7 +139,7 @@ def test_tasks_leave_out_what_cannot_be_had(made, monkeypatch, capsys):
 
     monkeypatch.setattr(series, "load", load)
     found = series.tasks(quick=False)
-    assert {task.key["set"] for task in found} == set(realdata.SOURCES) - {"ssvep"}
+    assert {task.key["set"] for task in found} == set(realdata.RECORDINGS) - {"ssvep"}
     assert "LEFT OUT ssvep is not here" in capsys.readouterr().err
     assert len({tuple(task.key.values()) for task in found}) == len(found)
     quick = series.tasks(quick=True)
