@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test bench bench-quick paper paper-quick figures clean lint types native pytest oldest
+.PHONY: help demo test bench bench-quick paper paper-quick beyond beyond-quick figures clean lint types native pytest oldest
 
 BIN := .venv/bin
 # Errors only: each step says what it does in a line of its own.
@@ -42,7 +42,13 @@ paper: .venv-paper/.paper ## Run the paper's experiments, about 3 hours; goes on
 paper-quick: .venv-paper/.paper ## The same in small, 10 minutes
 	@.venv-paper/bin/python experiments/paper.py --quick --jobs $(JOBS) $(PAPER)
 
-figures: .venv/.demo ## Draw the paper's figures and tables again from the results, without training
+beyond: .venv-paper/.paper ## Measure what lies beyond the paper, about 2 hours, after make paper; goes on after a stop; options: BEYOND="--only beyond_series"
+	@.venv-paper/bin/python experiments/paper.py --beyond --jobs $(JOBS) $(BEYOND)
+
+beyond-quick: .venv-paper/.paper ## The same in small, 5 minutes
+	@.venv-paper/bin/python experiments/paper.py --beyond --quick --jobs $(JOBS) $(BEYOND)
+
+figures: .venv/.demo ## Draw all these figures and tables again from the results, without training
 	@$(BIN)/python experiments/paper.py --figures $(PAPER)
 
 clean: ## Remove everything that make has made

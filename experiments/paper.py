@@ -1,6 +1,7 @@
-"""The experiments of the MORF paper: run them all, write tables, draw figures.
+"""The experiments of the MORF paper, and beyond: run them all, write tables, draw figures.
 
-    python experiments/paper.py                      everything; results/*.csv, *.md and *.png
+    python experiments/paper.py                      the paper's; results/*.csv, *.md and *.png
+    python experiments/paper.py --beyond             those beyond the paper
     python experiments/paper.py --quick              the same in small; results/quick
     python experiments/paper.py --only mnist         one study, or several
     python experiments/paper.py --match data=A n=200 the tasks with these values alone
@@ -16,6 +17,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import beyond_claims
 import claims
 import page
 import runner
@@ -34,6 +36,14 @@ STUDIES = (
     "series",
     "mnist",
 )
+# What this library adds to the paper's methods; these read the rows above for their peers.
+BEYOND = (
+    "beyond_tables",
+    "beyond_simulations",
+    "beyond_series",
+    "beyond_volumes",
+    "beyond_images",
+)
 # More pictures of the same rows.
 VIEWS = ("complexity", "times")
 
@@ -44,7 +54,9 @@ def arguments(words=None):
     )
     add = parser.add_argument
     add("--quick", action="store_true", help="fewer sizes, repeats and test samples")
-    add("--only", nargs="+", choices=STUDIES, default=STUDIES, metavar="STUDY", help=str(STUDIES))
+    add("--beyond", action="store_true", help="the studies beyond the paper instead of its own")
+    names = (*STUDIES, *BEYOND)
+    add("--only", nargs="+", choices=names, metavar="STUDY", help=", ".join(names))
     add("--match", nargs="+", type=condition, default=[], metavar="KEY=VALUE")
     add("--figures", action="store_true", help="train nothing")
     add("--list", action="store_true", help="count the tasks, and do nothing")
@@ -53,6 +65,7 @@ def arguments(words=None):
     args = parser.parse_args(words)
     if args.jobs < 1:
         parser.error(f"--jobs must be at least 1, got {args.jobs}")
+    args.only = args.only or (BEYOND if args.beyond else STUDIES)
     return args
 
 
@@ -66,7 +79,7 @@ def condition(text):
 def plan(args, store):
     """The tasks that are left, and the studies that cannot be run."""
     left, impossible = [], {}
-    for name in STUDIES:
+    for name in (*STUDIES, *BEYOND):
         if name not in args.only:
             continue
         try:
@@ -105,9 +118,10 @@ def measure(tasks, args, store):
 
 def draw(csvs):
     """Tables and figures of everything that has rows."""
-    for name in (*STUDIES, *VIEWS):
+    for name in (*STUDIES, *BEYOND, *VIEWS):
         importlib.import_module(name).figures(csvs, csvs)
     claims.write(csvs)
+    beyond_claims.write(csvs)
     if csvs == FOLDER:
         missing = page.fill()
         if missing:

@@ -14,6 +14,20 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 # Forests have full lines and the methods that know of neighbours thick ones; colours and marks
 # differ in lightness too, so that the figures can be read without colour vision.
 CLASSIFIERS = {
+    # Beyond the paper.
+    "forest patch": {"color": "#e38b97", "linewidth": 1.6, "marker": "o", "zorder": 5},
+    "forest image": {"color": "#e07a1f", "linewidth": 2.2, "marker": "h", "zorder": 6},
+    "forest series": {"color": "#e07a1f", "linewidth": 2.2, "marker": "h", "zorder": 6},
+    "forest series-pooled": {"color": "#f2b36b", "linewidth": 1.8, "marker": "p", "zorder": 6},
+    "forest auto": {"color": "#8a4b08", "linewidth": 1.4, "linestyle": "--", "marker": "H"},
+    "forest wrapping": {"color": "#c9a227", "linewidth": 1.6, "linestyle": "-.", "marker": "o"},
+    "boosting": {"color": "#14746f", "linewidth": 2.4, "marker": "s", "zorder": 7},
+    "boosting image": {"color": "#14746f", "linewidth": 2.4, "marker": "s", "zorder": 7},
+    "boosting image + copies": {"color": "#0b3d3a", "linewidth": 2.4, "marker": "D", "zorder": 7},
+    "boosting series": {"color": "#14746f", "linewidth": 2.4, "marker": "s", "zorder": 7},
+    "boosting auto": {"color": "#14746f", "linewidth": 2.0, "marker": "s", "zorder": 7},
+    "ridge": {"color": "#3a5ba0", "linewidth": 2.0, "marker": "X", "zorder": 7},
+    # The paper's, and other peers.
     "MORF": {"color": "#d1495b", "linewidth": 2.8, "marker": "o", "zorder": 5},
     "MORF (wrapping patches)": {"color": "#f0a3ae", "linewidth": 2.2, "marker": "o", "zorder": 4},
     "MORF (short patches)": {
@@ -31,6 +45,8 @@ CLASSIFIERS = {
     "RBF SVM": {"color": "#7b5ea7", "linewidth": 1.2, "linestyle": "--", "marker": ">"},
     "kNN": {"color": "#8d99ae", "linewidth": 1.2, "linestyle": "--", "marker": "P"},
     "MLP": {"color": "#5c6b73", "linewidth": 1.4, "linestyle": "--", "marker": "X"},
+    "HistGradientBoosting": {"color": "#386641", "linewidth": 1.4, "marker": "D"},
+    "MiniRocket": {"color": "#343a40", "linewidth": 1.6, "marker": "*"},
     "ConvNet": {"color": "#1d2d44", "linewidth": 2.2, "linestyle": (0, (4, 1)), "marker": "*"},
 }
 PUBLISHED = {"color": "#d1495b", "linestyle": ":", "linewidth": 1.4, "marker": "x", "zorder": 6}

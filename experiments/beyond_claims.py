@@ -1,0 +1,336 @@
+"""What was to be reached beyond the paper, and whether it was; every loss to a peer.
+
+Tables for docs/beyond.md and docs/choose.md, from the rows of the studies.
+"""
+
+import beyond
+import beyond_images
+import beyond_series
+import beyond_simulations
+import beyond_tables
+import beyond_volumes
+import numpy as np
+import realdata
+import style
+from claims import NO, YES, difference, verdict
+from store import write_whole
+
+STUDIES = {
+    "images": beyond_images,
+    "simulations": beyond_simulations,
+    "series": beyond_series,
+    "volumes": beyond_volumes,
+    "tables": beyond_tables,
+}
+NOT_MEASURED = "not measured"
+# Highest mean errors: (study, data, n, classifier, target).
+TARGETS = (
+    ("images", "MNIST", 1000, "boosting image", 0.037),
+    ("images", "MNIST", 10_000, "boosting image", 0.0135),
+    ("images", "MNIST", 60_000, "boosting image", 0.0085),
+    ("images", "MNIST", 1000, "boosting image + copies", 0.026),
+    ("images", "MNIST", 10_000, "boosting image + copies", 0.011),
+    ("images", "MNIST", 60_000, "boosting image + copies", 0.0075),
+    ("simulations", "A", 200, "forest series", 0.002),
+    ("simulations", "B", 200, "forest image", 0.0005),
+    ("simulations", "C", 200, "forest auto", 0.145),
+    ("simulations", "D", 200, "forest series", 0.06),
+)
+NETWORK = "ConvNet"
+NEAR_MINIROCKET = 0.015
+MORE_AUC = 0.03
+
+
+def load(csvs):
+    return {name: module.rows(csvs) for name, module in STUDIES.items()}
+
+
+def write(csvs):
+    """Write all tables; none without rows."""
+    studies = load(csvs)
+    if not any(studies.values()):
+        return
+    for name, (header, lines) in {
+        "beyond-claims": (["claim", "target", "found", "met"], claims(studies)),
+        "beyond-contests": contests(studies),
+        "beyond-losses": lost(studies),
+        "choose-errors": choice(studies, "loss", style.rate),
+        "choose-seconds": choice(studies, "train_seconds", "{:.3g}".format),
+    }.items():
+        write_whole(csvs / f"{name}.md", style.markdown(header, lines))
+
+
+# --- claims ---------------------------------------------------------------------------------------
+
+
+def claims(studies):
+    return [
+        *(at_most(studies, *target) for target in TARGETS),
+        *against_network(studies["images"]),
+        *against_minirocket(studies["series"]),
+        *more_auc(studies["volumes"]),
+        behind_rival(studies["tables"]),
+    ]
+
+
+def claim(title, target, values, excess):
+    """A line: `excess` should be at or below zero on average."""
+    if not len(values):
+        return [title, target, NOT_MEASURED, ""]
+    return [title, target, style.rate_and_error(list(values)), verdict(np.array(excess))]
+
+
+def at_most(studies, study, data, n, classifier, target):
+    values = list(beyond.losses(studies[study], data, n, classifier).values())
+    title = f"{data}, n = {n:,}: error of *{classifier}*"
+    return claim(title, f"at most {style.rate(target)}", values, np.array(values) - target)
+
+
+def paired(a, b):
+    """Differences over the repeats that both have: the same samples."""
+    return np.array([a[repeat] - b[repeat] for repeat in sorted(a.keys() & b.keys())])
+
+
+def best(rows, data, n, wanted):
+    """The classifier of the lowest mean loss at a place, and its losses."""
+    at = {
+        name: beyond.losses(rows, data, n, name)
+        for name in sorted({row["classifier"] for row in rows})
+        if wanted(name)
+    }
+    at = {name: losses for name, losses in at.items() if losses}
+    if not at:
+        return None, {}
+    name = min(at, key=lambda name: np.mean(list(at[name].values())))
+    return name, at[name]
+
+
+def against_network(rows):
+    """The best of ours at each size against the network, on the same images."""
+    lines = []
+    for n in sorted({row["n"] for row in rows if beyond.ours(row["classifier"])}):
+        name, ours = best(rows, "MNIST", n, beyond.ours)
+        network = beyond.losses(rows, "MNIST", n, NETWORK)
+        excess = paired(ours, network)
+        target = f"below {NETWORK}"
+        if len(excess):
+            target += f", {style.rate_and_error(list(network.values()))}"
+        lines.append(
+            claim(
+                f"MNIST, n = {n:,}: error of the best of ours, *{name}*",
+                target,
+                list(ours.values()) if len(excess) else [],
+                excess,
+            )
+        )
+    return lines
+
+
+def against_minirocket(rows):
+    ours = {name: beyond_series.means(rows, name) for name in beyond_series.OURS}
+    ours = {name: means for name, means in ours.items() if means}
+    peer = beyond_series.means(rows, beyond_series.MINIROCKET) if ours else {}
+    title = "series: mean error over the sets of"
+    if not peer:
+        return [
+            [f"{title} the best of ours", "below MiniRocket", NOT_MEASURED, ""],
+            [f"{title} *forest series*", "near MiniRocket", NOT_MEASURED, ""],
+        ]
+    text = f"MiniRocket, {style.rate_and_error(list(peer.values()))}"
+    name = min(ours, key=lambda name: np.mean(list(ours[name].values())))
+    lines = [
+        claim(
+            f"{title} the best of ours, *{name}*",
+            f"below {text}",
+            ours[name].values(),
+            paired(ours[name], peer),
+        )
+    ]
+    if "forest series" in ours:
+        near = ours["forest series"]
+        lines.append(
+            claim(
+                f"{title} *forest series*",
+                f"at most {style.rate(NEAR_MINIROCKET)} above {text}",
+                near.values(),
+                paired(near, peer) - NEAR_MINIROCKET,
+            )
+        )
+    return lines
+
+
+def more_auc(rows):
+    lines = []
+    sizes = {row["n"] for row in rows} or {0}
+    for name in ("forest patch", "forest image"):
+        ours, peer = (
+            beyond.losses(rows, realdata.ADRENAL, max(sizes), who, "auc")
+            for who in (name, beyond.PEER)
+        )
+        excess = MORE_AUC - paired(ours, peer)
+        target = f"{style.rate(MORE_AUC)} above {beyond.PEER}"
+        if len(excess):
+            target += f", {style.rate_and_error(list(peer.values()))}"
+        values = list(ours.values()) if len(excess) else []
+        lines.append(claim(f"volumes: AUC of *{name}*", target, values, excess))
+    return lines
+
+
+def behind_rival(rows):
+    """One line for all kinds of tables: those that miss are named."""
+    title = f"tables: kinds on which *{beyond_tables.OURS}* is behind {beyond_tables.RIVAL}"
+    target = f"none by more than {beyond_tables.MARGIN} points"
+    gaps = {data: beyond_tables.ahead(rows, data) for data in beyond_tables.KINDS}
+    gaps = {data: gap for data, gap in gaps.items() if len(gap)}
+    if not gaps:
+        return [title, target, NOT_MEASURED, ""]
+    missed = [
+        f"{data} ({np.mean(gap):+.2f})"
+        for data, gap in gaps.items()
+        if np.mean(gap) < -beyond_tables.MARGIN
+    ]
+    found = f"{len(missed)} of {len(gaps)}" + (f": {', '.join(missed)}" if missed else "")
+    return [title, target, found, NO if missed else YES]
+
+
+# --- peers ----------------------------------------------------------------------------------------
+
+
+def places(rows):
+    """Where any of ours was measured: (data, n), in the order of the rows' studies."""
+    return sorted({(row["data"], row["n"]) for row in rows if beyond.ours(row["classifier"])})
+
+
+def place_text(rows, data, n):
+    sizes = {row["n"] for row in rows if row["data"] == data}
+    return f"{data} {n:,}" if len(sizes) > 1 else data
+
+
+def is_peer(name):
+    return not beyond.ours(name)
+
+
+def contests(studies):
+    """Each of ours against the best peer of each place: how often not above, and where above."""
+    lines = []
+    for study, rows in studies.items():
+        names = dict.fromkeys(row["classifier"] for row in rows if beyond.ours(row["classifier"]))
+        for name in sorted(names):
+            counts, above = {YES: 0, NO: 0}, []
+            for data, n in places(rows):
+                _, peer = best(rows, data, n, is_peer)
+                excess = paired(beyond.losses(rows, data, n, name), peer)
+                if not len(excess):
+                    continue
+                met = np.mean(excess) <= 0
+                counts[YES if met else NO] += 1
+                if not met:
+                    above.append(place_text(rows, data, n))
+            if any(counts.values()):
+                lines.append(
+                    [study, name, sum(counts.values()), *counts.values(), ", ".join(above)]
+                )
+    return ["study", "of ours", "contests", "at or below", "above", "above on"], lines
+
+
+def lost(studies):
+    """Where even the best of ours is above the best peer."""
+    lines = []
+    for study, rows in studies.items():
+        for data, n in places(rows):
+            name, ours = best(rows, data, n, beyond.ours)
+            rival, peer = best(rows, data, n, is_peer)
+            excess = paired(ours, peer)
+            if len(excess) and np.mean(excess) > 0:
+                texts = [
+                    f"{who} {style.rate_and_error(list(losses.values()))}"
+                    for who, losses in ((name, ours), (rival, peer))
+                ]
+                lines.append([study, data, f"{n:,}", *texts, difference(excess)])
+    lines = lines or [["none", *[""] * 5]]
+    return ["study", "data", "n", "best of ours", "best peer", "difference"], lines
+
+
+# --- to choose by ---------------------------------------------------------------------------------
+
+ONE_CHANNEL = ("ArrowHead", "CBF", "Coffee", "ECG200", "GunPoint", "ItalyPowerDemand")
+CHANNELS = tuple(name for name in beyond_series.SETS if name not in ONE_CHANNEL)
+GENERATED = {
+    measure: tuple(data for data, kind in beyond_tables.KINDS.items() if kind.measure == measure)
+    for measure in (beyond_tables.ACCURACY, beyond_tables.R2)
+}
+# What a line shows the mean of: its title, study, data, and n where there are several.
+CHOICES = (
+    *((f"images: MNIST, n = {n:,}", "images", ("MNIST",), n) for n in (100, 1000, 10_000, 60_000)),
+    (f"series of one channel, mean of {len(ONE_CHANNEL)} sets", "series", ONE_CHANNEL, None),
+    (f"series of several channels, mean of {len(CHANNELS)} sets", "series", CHANNELS, None),
+    ("EEG: finger movements", "series", ("finger",), None),
+    ("a segment anywhere on a circle: A, n = 200", "simulations", ("A",), 200),
+    ("bars anywhere in an image: B, n = 50", "simulations", ("B",), 50),
+    ("an impulse in one place: C, n = 200", "simulations", ("C",), 200),
+    ("coupled oscillations: D, n = 200", "simulations", ("D",), 200),
+    ("volumes: adrenal glands, 1 - AUC", "volumes", (realdata.ADRENAL,), None),
+    (
+        f"tables, classes, mean of {len(GENERATED[beyond_tables.ACCURACY])} kinds",
+        "tables",
+        GENERATED[beyond_tables.ACCURACY],
+        None,
+    ),
+    (
+        f"tables, numbers, 1 - R², mean of {len(GENERATED[beyond_tables.R2])} kinds",
+        "tables",
+        GENERATED[beyond_tables.R2],
+        None,
+    ),
+)
+# A column shows the first of its estimators that a study has.
+COLUMNS = {
+    "random forest": (beyond.PEER,),
+    "forest, patches": ("forest patch", "MORF"),
+    'forest, "image" or "series"': ("forest image", "forest series"),
+    'forest, "series-pooled"': ("forest series-pooled",),
+    'forest, "auto"': ("forest auto",),
+    "boosting": ("boosting image", "boosting series", "boosting auto", "boosting"),
+    "boosting, copies": ("boosting image + copies",),
+    "ridge": ("ridge",),
+}
+
+
+def choice(studies, measure, text):
+    """Problems by estimators: means over data and repeats; the lowest loss of a problem is bold."""
+    lines = []
+    for title, study, data, n in CHOICES:
+        rows = [row for row in studies[study] if row["data"] in data and n in (None, row["n"])]
+        losses = means_over(rows, data, "loss")
+        if not any(map(beyond.ours, losses)):
+            continue
+        chosen = [
+            next((name for name in names if name in losses), None) for names in COLUMNS.values()
+        ]
+        others = [name for name in losses if is_peer(name) and name not in chosen]
+        values = means_over(rows, data, measure)
+        cells = [text(values[name]) if name else "" for name in chosen]
+        if others:
+            chosen.append(min(others, key=losses.get))
+            cells.append(f"{text(values[chosen[-1]])} ({chosen[-1]})")
+        else:
+            chosen.append(None)
+            cells.append("")
+        if measure == "loss":
+            lowest = min(losses[name] for name in chosen if name)
+            cells = [
+                f"**{cell}**" if name and losses[name] == lowest else cell
+                for name, cell in zip(chosen, cells, strict=True)
+            ]
+        lines.append([title, *cells])
+    return ["", *COLUMNS, "best other"], lines
+
+
+def means_over(rows, data, measure):
+    """Of each classifier that has rows for all of the data: the mean of its means on each."""
+    groups = style.group(rows, "classifier", "data")
+    return {
+        name: float(np.mean([np.mean([row[measure] for row in groups[name, one]]) for one in data]))
+        for name in dict.fromkeys(row["classifier"] for row in rows)
+        if all((name, one) in groups for one in data)
+    }

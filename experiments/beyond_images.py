@@ -1,0 +1,87 @@
+"""MNIST beyond the paper: channels and pairs of patches, boosting, copies of the images.
+
+Training images and test images are those of the study `mnist`, whose rows are the peers.
+"""
+
+from pathlib import Path
+
+import beyond
+import mnist
+import style
+from simulations import error_table
+from store import Task, read, write_whole
+from style import plt
+
+STUDY = Path(__file__).stem
+DATA = mnist.DATA
+CLASSIFIERS = ("forest image", "boosting image", "boosting image + copies")
+REPEATS = 5
+# What takes many minutes is repeated less often: at most so many repeats from a size on.
+FEWER = {
+    "boosting image": {30_000: 3},
+    "boosting image + copies": {30_000: 1},
+}
+QUICK_REPEATS = 1
+# CPU-seconds of a fit of 10,000 images and of predicting 10,000, rough, and the power of n by which
+# the fit grows.
+COSTS = {
+    "forest image": (25.0, 2.0, 1.1),
+    "boosting image": (35.0, 1.5, 1.0),
+    "boosting image + copies": (200.0, 1.5, 1.0),
+}
+DRAWN = (*CLASSIFIERS, "MORF", "RF", "XGBoost", "RBF SVM", "ConvNet")
+TICKS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
+
+
+def tasks(quick):
+    mnist.images()  # says what is missing before any work
+    return [
+        Task(
+            STUDY,
+            {"data": DATA, "n": n, "classifier": classifier, "repeat": repeat},
+            cost(classifier, n),
+        )
+        for n in (mnist.QUICK_SIZES if quick else mnist.SIZES)
+        for classifier in CLASSIFIERS
+        for repeat in range(QUICK_REPEATS if quick else repeats(classifier, n))
+    ]
+
+
+def repeats(classifier, n):
+    fewer = FEWER.get(classifier, {})
+    return min([REPEATS, *(count for size, count in fewer.items() if n >= size)])
+
+
+def cost(classifier, n):
+    fit, predict, power = COSTS[classifier]
+    return round(0.5 + fit * (n / 10_000) ** power + predict, 3)
+
+
+def run(task):
+    n, repeat = int(task.key["n"]), int(task.key["repeat"])
+    X, y, X_test, y_test = mnist.images()
+    rows = mnist.chosen(y, n, repeat)
+    return beyond.measure(task.key["classifier"], repeat, X[rows], y[rows], X_test, y_test)
+
+
+def rows(csvs):
+    """Ours and the peers'; none without ours."""
+    found = read(csvs, STUDY)
+    return beyond.with_loss([*found, *read(csvs, mnist.STUDY)]) if found else []
+
+
+def figures(csvs, pngs):
+    found = rows(csvs)
+    if not found:
+        return
+    figure, axes = plt.subplots(figsize=(8.5, 5), layout="constrained")
+    shown = [row for row in found if row["classifier"] in DRAWN]
+    style.draw_curves(axes, shown, "n", "error", DRAWN)
+    style.log_y(axes)
+    axes.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
+    axes.minorticks_off()
+    axes.set(xlabel="training images", ylabel="test error, mean ± standard error")
+    axes.set_title("MNIST", weight="bold")
+    style.legend(figure, [axes])
+    style.save(figure, Path(pngs) / "beyond-images.png")
+    write_whole(Path(csvs) / "beyond-images.md", error_table(found, {}))
