@@ -37,6 +37,7 @@ QUICK_REPEATS = 1
 OURS, RIVAL, XGBOOST = "boosting", "HistGradientBoosting", "XGBoost"
 CLASSIFIERS = (OURS, RIVAL, XGBOOST, beyond.PEER)
 MARGIN = 0.5  # points by which we may be behind the rival
+TICKS = (-50, -20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20)
 ACCURACY, R2 = "accuracy", "R²"
 COSTS = {OURS: 6.0, RIVAL: 1.5, XGBOOST: 1.5, beyond.PEER: 6.0}  # CPU-seconds, rough
 
@@ -280,6 +281,9 @@ def draw(found):
     axes.set_yticks(range(len(kinds)), kinds)
     axes.invert_yaxis()
     axes.set_xscale("symlog", linthresh=2)
+    low, high = axes.get_xlim()
+    ticks = [tick for tick in TICKS if low <= tick <= high]
+    axes.set_xticks(ticks, [f"{tick:+g}" if tick else "0" for tick in ticks])
     axes.set(xlabel=f"points ahead of {RIVAL}, mean ± standard error")
     axes.grid(alpha=0.25)
     style.legend(figure, [axes])
