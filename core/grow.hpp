@@ -11,14 +11,13 @@
 #include <type_traits>
 #include <vector>
 
-#include "bytes.hpp"
 #include "criterion.hpp"
 #include "dictionary.hpp"
 #include "gradient.hpp"
-#include "pool.hpp"
 #include "project.hpp"
 #include "sampler.hpp"
 #include "split.hpp"
+#include "subset.hpp"
 #include "table.hpp"
 
 namespace morf {
@@ -74,6 +73,16 @@ struct Trees {
   std::vector<std::uint32_t> distribution_class;
   std::vector<std::uint32_t> distribution_weight;
   std::vector<double> leaf_value;
+  std::vector<std::uint32_t> picked;  // trees on a given subset: which of its atoms each split has
+
+  void append_form(const Form& form) {
+    form_op.push_back(static_cast<std::uint8_t>(form.op));
+    form_bias.push_back(form.bias);
+    for (const Window& window : form.window) {
+      form_window.push_back(form.op == Op::none ? 0 : window.count);
+      form_window.push_back(form.op == Op::none ? 0 : window.stride);
+    }
+  }
 };
 
 inline constexpr int max_rounds = 16;                             // of redrawing when no candidate splits
@@ -373,19 +382,8 @@ class Grower {
         out.term_weight[term] = terms_.weight[t];
       }
     }
-    if (has_forms_) write_forms(out);
-  }
-
-  void write_forms(Trees& out) const {
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      const Form form = i < forms_.size() ? forms_[i] : Form{};
-      out.form_op.push_back(static_cast<std::uint8_t>(form.op));
-      out.form_bias.push_back(form.bias);
-      for (const Window& window : form.window) {
-        out.form_window.push_back(form.op == Op::none ? 0 : window.count);
-        out.form_window.push_back(form.op == Op::none ? 0 : window.stride);
-      }
-    }
+    if (has_forms_)
+      for (std::size_t i = 0; i < nodes_.size(); ++i) out.append_form(i < forms_.size() ? forms_[i] : Form{});
   }
 
   static auto& thresholds(Trees& trees) {
@@ -437,22 +435,50 @@ void grow_trees(Projection<Value>& projection, const Dictionary& dictionary, con
   }
 }
 
+// Trees whose nodes choose among the atoms of a subset; its table holds the rows of their bags.
+inline void grow_on_subset(const Subset& subset, const Targets& targets, const std::vector<Seedling>& seedlings,
+                           const GrowthRule& rule, const Poll& poll, Trees& out) {
+  std::size_t node = out.next.size();
+  const std::size_t term = out.term_cell.size();
+  with_projection(subset.table(), subset.dictionary(), [&](auto& projection) {
+    grow_trees(projection, subset.dictionary(), targets, seedlings, rule, poll, out);
+  });
+  // A column of the table becomes the atom that it stands for.
+  const AtomList& atoms = subset.atoms();
+  const std::vector<std::uint32_t> columns(out.term_cell.begin() + term, out.term_cell.end());
+  out.term_cell.resize(term);
+  out.term_weight.resize(term);
+  for (std::size_t split = 0; node < out.next.size(); ++node) {
+    Form form;
+    if (out.next[node] >= 0) {
+      const std::uint32_t atom = columns[split++], begin = atoms.begin[atom], end = atoms.begin[atom + 1];
+      out.term_count[node] = end - begin;
+      out.term_cell.insert(out.term_cell.end(), atoms.cell.begin() + begin, atoms.cell.begin() + end);
+      out.term_weight.insert(out.term_weight.end(), atoms.weight.begin() + begin, atoms.weight.begin() + end);
+      if (!atoms.form.empty()) form = atoms.form[atom];
+    }
+    if (subset.has_forms()) out.append_form(form);
+  }
+  out.picked.insert(out.picked.end(), columns.begin(), columns.end());
+}
+
 inline void grow_trees(const Table& table, const Dictionary& dictionary, const Targets& targets,
                        const std::vector<Seedling>& seedlings, const GrowthRule& rule, const Poll& poll, Trees& out) {
-#if MORFOREST_BYTE_PATCHES
-  if (table.type() == CellType::bytes) {
-    BytePatchProjector projection(table, dictionary);
-    return grow_trees<std::uint16_t>(projection, dictionary, targets, seedlings, rule, poll, out);
+  if (dictionary.subset() == 0)
+    return with_projection(table, dictionary, [&](auto& projection) {
+      grow_trees(projection, dictionary, targets, seedlings, rule, poll, out);
+    });
+  Subset subset(table, dictionary);
+  for (const Seedling& seedling : seedlings) {
+    const Bag& bag = seedling.bag;
+    subset.draw(derive(seedling.root_key, Purpose::subset), bag.count, bag.order);
+    std::vector<std::uint32_t> rows;
+    for (std::size_t i = 0; i < bag.rows; ++i)
+      if (bag.count[i] != 0) rows.push_back(static_cast<std::uint32_t>(i));
+    subset.fill(rows.data(), rows.size(), poll);
+    grow_on_subset(subset, targets, {seedling}, rule, poll, out);
   }
-#endif
-  with_cell_type(table.type(), [&](auto cell) {
-    if (dictionary.has_forms()) {
-      PooledProjector<decltype(cell)> projection(table);
-      return grow_trees<ValueOf<decltype(cell)>>(projection, dictionary, targets, seedlings, rule, poll, out);
-    }
-    Projector<decltype(cell)> projection(table);
-    grow_trees<ValueOf<decltype(cell)>>(projection, dictionary, targets, seedlings, rule, poll, out);
-  });
+  out.picked.clear();
 }
 
 // `From` is a table or a projection.

@@ -227,6 +227,7 @@ class BaseBoosting(BaseMorf):
             before=before,
             copier=copier,
             period=max(1, -(-int(self.max_iter) // GENERATIONS)),
+            n_jobs=self.n_jobs,
         )
         return task, np.flatnonzero(held_out)
 

@@ -13,7 +13,7 @@ from morforest._kernel import core
 from morforest._numbers import to_core_dtype
 from morforest.boxes import Haar, Pair, Patch, Variance
 from morforest.channels import Difference, Gradient, Magnitude, Raw
-from morforest.dictionary import Axis, Mixture, SparseOblique
+from morforest.dictionary import Axis, Mixture, SparseOblique, Subset
 from morforest.kernels import ROCKET_LENGTH, Kernel
 
 NAMES = ("axis", "sporf", "patch", "image", "series", "series-pooled")
@@ -153,7 +153,7 @@ def _image(shape: tuple[int, ...], axes: list[int]) -> Dictionary:
     )
     smallest = tuple(2 if axis in axes else 1 for axis in range(len(shape)))
     patches = Patch(smallest, largest, channels=channels)
-    return Mixture([patches, Pair(1, largest, reach=0.35, channels=channels)])
+    return Subset(Mixture([patches, Pair(1, largest, reach=0.35, channels=channels)]))
 
 
 def _length(name: str, shape: tuple[int, ...], axes: list[int]) -> int:
