@@ -18,7 +18,7 @@ from morforest.channels import RAW, to_core
 
 COPIES, SUBSETS = 2**63 + 1, 2**63 + 2  # number draws of copies and of atoms; no round has these
 GENERATIONS = 16  # of copies in a fit
-ROUNDS_A_SUBSET = 10  # that share atoms, where the dictionary is a subset
+ROUNDS_A_SUBSET = 5  # that share atoms, where the dictionary is a subset
 
 
 @dataclass

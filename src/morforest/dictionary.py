@@ -310,9 +310,9 @@ class Subset(Dictionary):
     ----------
     dictionary : dictionary
         Where the atoms come from; a :class:`Mixture` for several kinds.
-    n_atoms : int, default=500
+    n_atoms : int, default=300
         How many of them a tree has. Each node draws its candidates among these without
-        replacement. Boosting keeps them for ten rounds.
+        replacement. Boosting keeps them for five rounds.
 
     Examples
     --------
@@ -321,7 +321,7 @@ class Subset(Dictionary):
     Subset(dictionary=Haar(max_size=4, pool='max'), n_atoms=200)
     """
 
-    def __init__(self, dictionary: Any, n_atoms: int = 500):
+    def __init__(self, dictionary: Any, n_atoms: int = 300):
         self.dictionary = dictionary
         self.n_atoms = n_atoms
 
