@@ -434,9 +434,7 @@ def grow_best_first(root: Node, find: Callable[[Node], Split | None], max_leaf_n
     return nodes
 
 
-def grow_tree(
-    rows: Rows, dictionary: Dictionary | Subset, growth: Growth, key: int
-) -> list[Node]:
+def grow_tree(rows: Rows, dictionary: Dictionary | Subset, growth: Growth, key: int) -> list[Node]:
     """The nodes of one tree, in order. `key` is the tree's; rows are in canonical order.
 
     That order matters where atoms have biases, and only there.

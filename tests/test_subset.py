@@ -59,7 +59,10 @@ def test_jobs_and_the_order_of_rows_do_not_matter(n_jobs):
     assert_same_forest(boost, again)
 
 
-@pytest.mark.parametrize("dictionary", [Patch(1, 2), Mixture([Axis(), Pair(1, 2)], [1, 2])], ids=str)
+PAIRS = Mixture([Axis(), Pair(1, 2)], [1, 2])
+
+
+@pytest.mark.parametrize("dictionary", [Patch(1, 2), PAIRS], ids=str)
 def test_atoms_of_boosting_change_after_five_rounds(dictionary):
     X, y = images(40)
     parameters = {
