@@ -435,7 +435,8 @@ NB_MODULE(MORFOREST_MODULE, m) {
          const Vector<std::int64_t>& values, int bits, const std::string& criterion, const std::string& splitter,
          std::size_t candidates, std::uint64_t max_depth, std::uint64_t min_samples_split, std::uint64_t min_samples_leaf,
          double min_weight_fraction_leaf, double min_impurity_decrease, std::uint64_t max_leaf_nodes, const StopFlag& stop,
-         const Gradients* gradients, double l2, double learning_rate, double largest_leaf, const Subset* subset) {
+         const Gradients* gradients, double l2, double learning_rate, double largest_leaf, const Subset* subset,
+         std::size_t threads) {
         GrowthRule rule;
         rule.criterion = parse<CriterionKind>(criterion, {{"gini", CriterionKind::gini},
                                                           {"entropy", CriterionKind::entropy},
@@ -451,6 +452,7 @@ NB_MODULE(MORFOREST_MODULE, m) {
         rule.min_weight_fraction_leaf = min_weight_fraction_leaf;
         rule.min_impurity_decrease = min_impurity_decrease;
         rule.max_leaf_nodes = max_leaf_nodes;
+        rule.threads = threads;
         const bool classification = rule.criterion == CriterionKind::gini || rule.criterion == CriterionKind::entropy;
         const std::size_t rows = table.rows(), trees = keys.size();
         if (trees == 0 || count.size() != trees * rows || weight.size() != trees * rows)
@@ -484,7 +486,7 @@ NB_MODULE(MORFOREST_MODULE, m) {
       "table"_a, "dictionary"_a, "tree_keys"_a, "count"_a, "weight"_a, "order"_a, "classes"_a, "class_count"_a, "values"_a, "bits"_a,
       "criterion"_a, "splitter"_a, "candidates"_a, "max_depth"_a, "min_samples_split"_a, "min_samples_leaf"_a,
       "min_weight_fraction_leaf"_a, "min_impurity_decrease"_a, "max_leaf_nodes"_a, "stop"_a,
-      "gradients"_a = nb::none(), "l2"_a = 0.0, "learning_rate"_a = 1.0, "largest_leaf"_a = infinity, "subset"_a = nb::none(),
+      "gradients"_a = nb::none(), "l2"_a = 0.0, "learning_rate"_a = 1.0, "largest_leaf"_a = infinity, "subset"_a = nb::none(), "threads"_a = 1,
       "Trees behind one another, as a dictionary of flat arrays: children count within a tree, payloads within the dictionary. "
       "With a subset its atoms are the candidates, and `picked` says which of them each split has.");
 

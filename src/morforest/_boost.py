@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from morforest._grow import TrainingTable, run_over_rows
 from morforest._kernel import core
@@ -94,6 +95,7 @@ class Boosting:
             learning_rate=self.learning_rate,
             largest_leaf=self.loss.largest_step,
             subset=self._subset,
+            threads=effective_n_jobs(self.n_jobs),
             **self.rule,
         )
         tree = Tree(self.table, grown, outputs)
