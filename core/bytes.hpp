@@ -79,6 +79,8 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
     }
   }
 
+  std::unique_ptr<Projection<std::uint16_t>> copy() const override { return std::make_unique<BytePatchProjector>(*this); }
+
  private:
   static constexpr std::size_t block = row_block;  // a vector of values
 

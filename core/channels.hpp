@@ -68,13 +68,7 @@ class Deriver {
         break;
       default:
         find_gradients(source);
-        // The length times the ninth power of the cosine of the angle between gradient and orientation, where that is positive.
-        for (std::size_t j = 0; j < features_; ++j) {
-          const double along = right_[j] * source.cosine + down_[j] * source.sine;
-          const double cosine = along > 0.0 ? along : 0.0;
-          const double square = cosine * cosine, fourth = square * square;
-          derived_[j] = rounded(length_[j] * (fourth * fourth * cosine));
-        }
+        orient(source.cosine, source.sine);
         break;
     }
     return derived_.data();
@@ -111,6 +105,18 @@ class Deriver {
       const double divisor = length_[j] > 0.0 ? length_[j] : 1.0;
       down_[j] /= divisor;
       right_[j] /= divisor;
+    }
+  }
+
+  // The length times the ninth power of the cosine of the angle between gradient and orientation, where that is positive.
+  void orient(double to_right, double to_below) {
+    const double *__restrict const right = right_.data(), *__restrict const down = down_.data(), *__restrict const length = length_.data();
+    std::int64_t* __restrict const out = derived_.data();
+    for (std::size_t j = 0, end = features_; j < end; ++j) {
+      const double along = right[j] * to_right + down[j] * to_below;
+      const double cosine = along > 0.0 ? along : 0.0;
+      const double square = cosine * cosine, fourth = square * square;
+      out[j] = rounded(length[j] * (fourth * fourth * cosine));
     }
   }
 

@@ -239,6 +239,10 @@ class Dictionary {
     cumulative_ = std::move(cumulative);
   }
 
+  // How many atoms are drawn for a whole tree, to choose among; 0: nodes draw their own.
+  void set_subset(std::size_t atoms) { subset_ = atoms; }
+  std::size_t subset() const { return subset_; }
+
   void check_complete() const {
     if (components_.empty()) throw std::invalid_argument("a dictionary needs at least one component");
     if (components_.size() > 1 && cumulative_.empty())
@@ -381,6 +385,7 @@ class Dictionary {
   std::vector<Source> view_sources_;
   std::vector<PooledView> pooled_views_;
   std::size_t pooled_cells_ = 0;
+  std::size_t subset_ = 0;
 };
 
 }  // namespace morf

@@ -7,18 +7,19 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <queue>
 #include <type_traits>
 #include <vector>
 
-#include "bytes.hpp"
+#include "crew.hpp"
 #include "criterion.hpp"
 #include "dictionary.hpp"
 #include "gradient.hpp"
-#include "pool.hpp"
 #include "project.hpp"
 #include "sampler.hpp"
 #include "split.hpp"
+#include "subset.hpp"
 #include "table.hpp"
 
 namespace morf {
@@ -35,6 +36,7 @@ struct GrowthRule {
   double min_weight_fraction_leaf = 0.0;
   double min_impurity_decrease = 0.0;
   std::uint64_t max_leaf_nodes = std::numeric_limits<std::uint64_t>::max();
+  std::size_t threads = 1;  // that search a node; boosting only, as forests have trees for them
 };
 
 struct Targets {
@@ -74,6 +76,16 @@ struct Trees {
   std::vector<std::uint32_t> distribution_class;
   std::vector<std::uint32_t> distribution_weight;
   std::vector<double> leaf_value;
+  std::vector<std::uint32_t> picked;  // trees on a given subset: which of its atoms each split has
+
+  void append_form(const Form& form) {
+    form_op.push_back(static_cast<std::uint8_t>(form.op));
+    form_bias.push_back(form.bias);
+    for (const Window& window : form.window) {
+      form_window.push_back(form.op == Op::none ? 0 : window.count);
+      form_window.push_back(form.op == Op::none ? 0 : window.stride);
+    }
+  }
 };
 
 inline constexpr int max_rounds = 16;                             // of redrawing when no candidate splits
@@ -82,15 +94,50 @@ inline constexpr std::size_t values_at_once = std::size_t{1} << 21;  // candidat
 // Called at each node and between groups of candidates with the number of rows to come; may throw to give up.
 using Poll = std::function<void(std::size_t rows)>;
 
+// What a thread needs to look for the best of some candidates.
+template <class Value, class Criterion>
+struct Searcher {
+  Projection<Value>* project;
+  Criterion criterion;
+  SplitSearch<Value, Criterion> search;
+  Split<Value> best{};
+  std::vector<Value> values{}, best_values{};
+  std::vector<Range<Value>> ranges{};
+
+  // Improves `best` with the atoms first .. end - 1. If it is one of them, best_values are its values.
+  void look(const NodeRows& node, const AtomList& atoms, std::size_t first, std::size_t end, Stream& thresholds, const Poll& poll) {
+    const std::size_t stride = whole_blocks(node.size);
+    const std::size_t group = std::clamp<std::size_t>(values_at_once / stride, 1, end - first);
+    for (; first < end; first += group) {
+      const std::size_t candidates = std::min(group, end - first);
+      reserve_at_least(values, candidates * stride);
+      reserve_at_least(ranges, candidates);
+      (*project)(node.rows, node.size, atoms, first, candidates, values.data(), stride, ranges.data());
+      const double before = best.score;
+      search(node, criterion, values.data(), stride, ranges.data(), first, candidates, thresholds, best);
+      if (best.score > before) {
+        reserve_at_least(best_values, node.size);
+        std::copy_n(&values[(best.candidate - first) * stride], node.size, best_values.begin());
+      }
+      if (first + group < end) poll(node.size);
+    }
+  }
+};
+
 // Grows one tree after another; keeps its scratch memory.
 template <class Value, class Criterion>
 class Grower {
  public:
   Grower(Projection<Value>& projection, const Dictionary& dictionary, const Targets& targets, const GrowthRule& rule,
          Criterion criterion, const Poll& poll)
-      : rule_(rule), poll_(poll), class_count_(targets.class_count), criterion_(std::move(criterion)),
-        sampler_(dictionary), project_(projection), search_(rule.splitter), has_forms_(dictionary.has_forms()),
-        in_order_(dictionary.has_biases()) {}
+      : rule_(rule), poll_(poll), class_count_(targets.class_count),
+        own_{&projection, std::move(criterion), SplitSearch<Value, Criterion>(rule.splitter)}, sampler_(dictionary),
+        has_forms_(dictionary.has_forms()), in_order_(dictionary.has_biases()), crew_(boosted ? rule.threads : 1) {
+    for (std::size_t i = 1; i < crew_.size(); ++i) {
+      projections_.push_back(projection.copy());
+      others_.push_back({projections_.back().get(), own_.criterion, own_.search});
+    }
+  }
 
   // Appends a tree.
   void grow(const Bag& bag, std::uint64_t root_key, Trees& out) {
@@ -108,6 +155,8 @@ class Grower {
 
  private:
   static constexpr bool boosted = std::is_same_v<Criterion, GradientCriterion>;
+  static constexpr std::size_t worth_sharing = std::size_t{1} << 13;  // values of a node: else threads wait longer than they work
+  inline static const Poll silent = [](std::size_t) {};  // only the calling thread may talk to the interpreter
 
   // A node that may yet be split: the range of its rows and the key of its random numbers.
   struct Open {
@@ -150,7 +199,8 @@ class Grower {
     reserve_at_least(scratch_, size);
     limits_ = {std::max<std::uint64_t>(rule_.min_samples_leaf, 1),
                static_cast<std::uint64_t>(std::ceil(rule_.min_weight_fraction_leaf * static_cast<double>(tree_weight_)))};
-    search_.set_limits(limits_);
+    own_.search.set_limits(limits_);
+    for (auto& other : others_) other.search.set_limits(limits_);
   }
 
   void grow_depth_first(const Open& root) {
@@ -177,9 +227,9 @@ class Grower {
       Found found = queue.top();
       queue.pop();
       const std::size_t size = found.node.end - found.node.begin, stride = whole_blocks(size);
-      reserve_at_least(best_values_, stride);
-      reserve_at_least(ranges_, 1);
-      project_(&rows_[found.node.begin], size, found.atom, 0, 1, best_values_.data(), stride, ranges_.data());
+      reserve_at_least(own_.best_values, stride);
+      reserve_at_least(own_.ranges, 1);
+      (*own_.project)(&rows_[found.node.begin], size, found.atom, 0, 1, own_.best_values.data(), stride, own_.ranges.data());
       const auto [left, right] = make_split(found);
       offer(left);
       offer(right);
@@ -205,11 +255,11 @@ class Grower {
     node.count = count_.data();
     node.weight = bag_.weight == bag_.count ? node.count : weight_.data();
     nodes_[open.index].weight = static_cast<std::uint32_t>(node.total_weight);
-    criterion_.begin_node(node);
+    own_.criterion.begin_node(node);
     return node;
   }
 
-  // On success `found` holds the split and best_values_ its atom's values; else the node is made a leaf.
+  // On success `found` holds the split and own_.best_values its atom's values; else the node is made a leaf.
   bool find_split(const Open& open, Found& found) {
     poll_(open.end - open.begin);
     const NodeRows node = read_node(open);
@@ -219,35 +269,37 @@ class Grower {
   }
 
   bool search_node(const Open& open, const NodeRows& node, Found& found) {
-    if (criterion_.pure() || node.total_count < rule_.min_samples_split ||
+    if (own_.criterion.pure() || node.total_count < rule_.min_samples_split ||
         node.total_count < 2 * rule_.min_samples_leaf || node.total_weight < 2 * limits_.min_weight ||
         open.depth >= rule_.max_depth)
       return false;
 
     found.node = open;
-    found.split = {};
-    if constexpr (boosted) found.split.score = criterion_.floor();
+    Split<Value>& best = own_.best;
+    best = {};
+    if constexpr (boosted) best.score = own_.criterion.floor();
     sampler_.begin_node();
     Stream stream(open.key), thresholds(derive(open.key, Purpose::threshold));
     // Two rows part in one way only, if at all.
-    const double ceiling = node.size == 2 ? minus_infinity : criterion_.ceiling();
+    const double ceiling = node.size == 2 ? minus_infinity : own_.criterion.ceiling();
     const std::size_t batch = node.size == 2 ? 4 : ceiling < infinity ? lanes : rule_.candidates;
-    for (int round = 0; !found.split.found() && (round < max_rounds || sampler_.enumerable()); ++round) {
+    for (int round = 0; !best.found() && (round < max_rounds || sampler_.enumerable()); ++round) {
       if (boosted && round > 0) break;  // candidates that split may all be worthless
       atoms_.clear();
       // A few at a time where a split may turn out that no other can beat: most nodes of a tree are that small.
-      for (std::size_t drawn = 0; drawn < rule_.candidates && !(found.split.found() && found.split.score >= ceiling);) {
+      for (std::size_t drawn = 0; drawn < rule_.candidates && !(best.found() && best.score >= ceiling);) {
         const std::size_t first = atoms_.size(), count = std::min(batch, rule_.candidates - drawn);
         sampler_.draw(stream, count, atoms_);
         drawn += count;
-        if (in_order_) project_.set_biases(node.rows, node.count, node.size, atoms_, first);
-        if (atoms_.size() > first) search_candidates(node, first, thresholds, found.split);
+        if (in_order_) own_.project->set_biases(node.rows, node.count, node.size, atoms_, first);
+        if (atoms_.size() > first) search_candidates(node, first, thresholds);
         else if (sampler_.enumerable()) break;  // every atom was seen
       }
       if (atoms_.size() == 0 && sampler_.enumerable()) break;  // else a mixture may draw another part next time
     }
-    if (!found.split.found()) return false;
-    found.gain = criterion_.gain(found.split.score, static_cast<double>(tree_weight_));
+    if (!best.found()) return false;
+    found.split = best;
+    found.gain = own_.criterion.gain(found.split.score, static_cast<double>(tree_weight_));
     if (rule_.min_impurity_decrease > 0.0 && found.gain < rule_.min_impurity_decrease) return false;
     const std::uint32_t begin = atoms_.begin[found.split.candidate], end = atoms_.begin[found.split.candidate + 1];
     found.atom.begin.assign({0, end - begin});
@@ -257,23 +309,29 @@ class Grower {
     return true;
   }
 
-  // Improves `best` with the atoms from `first` on.
-  void search_candidates(const NodeRows& node, std::size_t first, Stream& thresholds, Split<Value>& best) {
-    const std::size_t stride = whole_blocks(node.size);
-    const std::size_t group = std::clamp<std::size_t>(values_at_once / stride, 1, atoms_.size() - first);
-    for (; first < atoms_.size(); first += group) {
-      const std::size_t candidates = std::min(group, atoms_.size() - first);
-      reserve_at_least(values_, candidates * stride);
-      reserve_at_least(ranges_, candidates);
-      project_(node.rows, node.size, atoms_, first, candidates, values_.data(), stride, ranges_.data());
-      const double before = best.score;
-      search_(node, criterion_, values_.data(), stride, ranges_.data(), first, candidates, thresholds, best);
-      if (best.score > before) {
-        reserve_at_least(best_values_, node.size);
-        std::copy_n(&values_[(best.candidate - first) * stride], node.size, best_values_.begin());
+  // Improves the best split with the atoms from `first` on.
+  void search_candidates(const NodeRows& node, std::size_t first, Stream& thresholds) {
+    const std::size_t count = atoms_.size() - first, groups = (count + lanes - 1) / lanes;
+    const std::size_t parts = rule_.splitter == Splitter::random || node.size * count < worth_sharing ? 1 : std::min(crew_.size(), groups);
+    if (parts == 1) return own_.look(node, atoms_, first, atoms_.size(), thresholds, poll_);
+    // Each thread takes some of the candidates. Among equals the earliest wins, as if one after the other had been searched.
+    const double floor = own_.best.score;
+    crew_.run(parts, [&](std::size_t part) {
+      Searcher<Value, Criterion>& searcher = part == 0 ? own_ : others_[part - 1];
+      Stream unused(0);
+      if (part != 0) {
+        searcher.criterion.begin_node(node);
+        searcher.best = {};
+        searcher.best.score = floor;
       }
-      if (first + group < atoms_.size()) poll_(node.size);
-    }
+      const std::size_t begin = first + groups * part / parts * lanes, end = first + std::min(groups * (part + 1) / parts * lanes, count);
+      searcher.look(node, atoms_, begin, end, unused, part == 0 ? poll_ : silent);
+    });
+    for (std::size_t part = 1; part < parts; ++part)
+      if (others_[part - 1].best.score > own_.best.score) {
+        own_.best = others_[part - 1].best;
+        own_.best_values.swap(others_[part - 1].best_values);
+      }
   }
 
   // Parts the rows, keeping their order on both sides, and appends the two children.
@@ -284,7 +342,7 @@ class Grower {
     std::size_t left = 0, right = 0;
     for (std::size_t i = 0; i < size; ++i) {  // no branch: which way a row goes cannot be foreseen
       const std::uint32_t row = rows[i];
-      const bool goes_left = best_values_[i] <= found.split.below;
+      const bool goes_left = own_.best_values[i] <= found.split.below;
       rows[left] = row;
       scratch_[right] = row;
       left += goes_left;
@@ -322,7 +380,7 @@ class Grower {
   void make_leaf(std::size_t index) {
     std::size_t payload;
     if constexpr (std::is_same_v<Criterion, ClassCriterion<Gini>> || std::is_same_v<Criterion, ClassCriterion<Entropy>>) {
-      const auto& classes = criterion_.present();
+      const auto& classes = own_.criterion.present();
       if (classes.size() == 1) {
         payload = classes[0];
       } else {
@@ -330,7 +388,7 @@ class Grower {
         out_->distribution_size.push_back(static_cast<std::uint32_t>(classes.size()));
         // In the order of the classes: that of the rows must not show.
         std::vector<std::pair<std::uint32_t, std::uint32_t>> entries;
-        for (std::size_t c = 0; c < classes.size(); ++c) entries.emplace_back(classes[c], criterion_.class_weights()[c]);
+        for (std::size_t c = 0; c < classes.size(); ++c) entries.emplace_back(classes[c], own_.criterion.class_weights()[c]);
         std::sort(entries.begin(), entries.end());
         for (const auto& [label, weight] : entries) {
           out_->distribution_class.push_back(label);
@@ -339,11 +397,11 @@ class Grower {
       }
     } else if constexpr (boosted) {
       payload = out_->leaf_value.size();
-      criterion_.append_leaf(out_->leaf_value);
+      own_.criterion.append_leaf(out_->leaf_value);
       payload /= out_->leaf_value.size() - payload;
     } else {
       payload = out_->leaf_value.size();
-      out_->leaf_value.push_back(criterion_.leaf_value());
+      out_->leaf_value.push_back(own_.criterion.leaf_value());
     }
     if (payload >= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
       throw std::length_error("trees have more than 2^31 leaves");
@@ -373,19 +431,8 @@ class Grower {
         out.term_weight[term] = terms_.weight[t];
       }
     }
-    if (has_forms_) write_forms(out);
-  }
-
-  void write_forms(Trees& out) const {
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      const Form form = i < forms_.size() ? forms_[i] : Form{};
-      out.form_op.push_back(static_cast<std::uint8_t>(form.op));
-      out.form_bias.push_back(form.bias);
-      for (const Window& window : form.window) {
-        out.form_window.push_back(form.op == Op::none ? 0 : window.count);
-        out.form_window.push_back(form.op == Op::none ? 0 : window.stride);
-      }
-    }
+    if (has_forms_)
+      for (std::size_t i = 0; i < nodes_.size(); ++i) out.append_form(i < forms_.size() ? forms_[i] : Form{});
   }
 
   static auto& thresholds(Trees& trees) {
@@ -397,10 +444,8 @@ class Grower {
   const Poll& poll_;
   std::size_t class_count_;
   Bag bag_{};
-  Criterion criterion_;
+  Searcher<Value, Criterion> own_;
   Sampler sampler_;
-  Projection<Value>& project_;
-  SplitSearch<Value, Criterion> search_;
   std::uint64_t tree_weight_ = 0;
   SideLimits limits_{};
   std::vector<std::uint32_t> rows_, scratch_, count_, weight_;
@@ -409,8 +454,9 @@ class Grower {
   AtomList atoms_, terms_;
   std::vector<Form> forms_;       // of the nodes so far, where there are any
   bool has_forms_, in_order_;     // of the dictionary: forms, and biases, for which the order of the rows matters
-  std::vector<Value> values_, best_values_;
-  std::vector<Range<Value>> ranges_;
+  Crew crew_;
+  std::vector<std::unique_ptr<Projection<Value>>> projections_;  // of the others
+  std::vector<Searcher<Value, Criterion>> others_;
 };
 
 // A tree to be grown.
@@ -437,22 +483,50 @@ void grow_trees(Projection<Value>& projection, const Dictionary& dictionary, con
   }
 }
 
+// Trees whose nodes choose among the atoms of a subset; its table holds the rows of their bags.
+inline void grow_on_subset(const Subset& subset, const Targets& targets, const std::vector<Seedling>& seedlings,
+                           const GrowthRule& rule, const Poll& poll, Trees& out) {
+  std::size_t node = out.next.size();
+  const std::size_t term = out.term_cell.size();
+  with_projection(subset.table(), subset.dictionary(), [&](auto& projection) {
+    grow_trees(projection, subset.dictionary(), targets, seedlings, rule, poll, out);
+  });
+  // A column of the table becomes the atom that it stands for.
+  const AtomList& atoms = subset.atoms();
+  const std::vector<std::uint32_t> columns(out.term_cell.begin() + term, out.term_cell.end());
+  out.term_cell.resize(term);
+  out.term_weight.resize(term);
+  for (std::size_t split = 0; node < out.next.size(); ++node) {
+    Form form;
+    if (out.next[node] >= 0) {
+      const std::uint32_t atom = columns[split++], begin = atoms.begin[atom], end = atoms.begin[atom + 1];
+      out.term_count[node] = end - begin;
+      out.term_cell.insert(out.term_cell.end(), atoms.cell.begin() + begin, atoms.cell.begin() + end);
+      out.term_weight.insert(out.term_weight.end(), atoms.weight.begin() + begin, atoms.weight.begin() + end);
+      if (!atoms.form.empty()) form = atoms.form[atom];
+    }
+    if (subset.has_forms()) out.append_form(form);
+  }
+  out.picked.insert(out.picked.end(), columns.begin(), columns.end());
+}
+
 inline void grow_trees(const Table& table, const Dictionary& dictionary, const Targets& targets,
                        const std::vector<Seedling>& seedlings, const GrowthRule& rule, const Poll& poll, Trees& out) {
-#if MORFOREST_BYTE_PATCHES
-  if (table.type() == CellType::bytes) {
-    BytePatchProjector projection(table, dictionary);
-    return grow_trees<std::uint16_t>(projection, dictionary, targets, seedlings, rule, poll, out);
+  if (dictionary.subset() == 0)
+    return with_projection(table, dictionary, [&](auto& projection) {
+      grow_trees(projection, dictionary, targets, seedlings, rule, poll, out);
+    });
+  Subset subset(table, dictionary);
+  for (const Seedling& seedling : seedlings) {
+    const Bag& bag = seedling.bag;
+    subset.draw(derive(seedling.root_key, Purpose::subset), bag.count, bag.order);
+    std::vector<std::uint32_t> rows;
+    for (std::size_t i = 0; i < bag.rows; ++i)
+      if (bag.count[i] != 0) rows.push_back(static_cast<std::uint32_t>(i));
+    subset.fill(rows.data(), rows.size(), poll);
+    grow_on_subset(subset, targets, {seedling}, rule, poll, out);
   }
-#endif
-  with_cell_type(table.type(), [&](auto cell) {
-    if (dictionary.has_forms()) {
-      PooledProjector<decltype(cell)> projection(table);
-      return grow_trees<ValueOf<decltype(cell)>>(projection, dictionary, targets, seedlings, rule, poll, out);
-    }
-    Projector<decltype(cell)> projection(table);
-    grow_trees<ValueOf<decltype(cell)>>(projection, dictionary, targets, seedlings, rule, poll, out);
-  });
+  out.picked.clear();
 }
 
 // `From` is a table or a projection.

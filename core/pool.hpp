@@ -181,6 +181,8 @@ class PooledProjector final : public Projection<ValueOf<Cell>> {
       }
   }
 
+  std::unique_ptr<Projection<Value>> copy() const override { return std::make_unique<PooledProjector>(*this); }
+
   // A bias is the response of a row of the node, drawn by count among the rows in their order, at the drawn position.
   void set_biases(const std::uint32_t* rows, const std::uint32_t* count, std::size_t row_count, AtomList& atoms, std::size_t first) override {
     ends_.resize(row_count);

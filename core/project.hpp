@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
@@ -129,6 +130,8 @@ class Projection {
   // whole_blocks(row_count), and what stands behind the values, up to there, may be overwritten.
   virtual void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first,
                           std::size_t atom_count, Value* values, std::size_t values_stride, Range<Value>* ranges) = 0;
+  // For another thread: it has scratch memory of its own.
+  virtual std::unique_ptr<Projection> copy() const = 0;
   // Gives forms from `first` on the biases they need, from the rows of a node; see pool.hpp.
   virtual void set_biases(const std::uint32_t*, const std::uint32_t*, std::size_t, AtomList&, std::size_t) {}
 };
@@ -160,6 +163,8 @@ class Projector final : public Projection<ValueOf<Cell>> {
       }
     }
   }
+
+  std::unique_ptr<Projection<Value>> copy() const override { return std::make_unique<Projector>(*this); }
 
   static Value sum_terms(const Cell* row, const std::uint32_t* cell, const double* weight, std::size_t begin,
                          std::size_t end) {

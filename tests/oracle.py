@@ -26,6 +26,7 @@ from oracle_atoms import (  # noqa: F401
     MAX_ROUNDS,
     RIGHT,
     ROOT,
+    SUBSET,
     THRESHOLDS,
     Boxes,
     Component,
@@ -37,6 +38,7 @@ from oracle_atoms import (  # noqa: F401
     PatchAxis,
     SparseAtoms,
     Stream,
+    Subset,
     UniformAtoms,
     WeightedAtoms,
     axis_atoms,
@@ -432,13 +434,15 @@ def grow_best_first(root: Node, find: Callable[[Node], Split | None], max_leaf_n
     return nodes
 
 
-def grow_tree(rows: Rows, dictionary: Dictionary, growth: Growth, key: int) -> list[Node]:
+def grow_tree(rows: Rows, dictionary: Dictionary | Subset, growth: Growth, key: int) -> list[Node]:
     """The nodes of one tree, in order. `key` is the tree's; rows are in canonical order.
 
     That order matters where atoms have biases, and only there.
     """
     rows = rows[rows.counts > 0]
     root = Node(rows, derive(key, ROOT), depth=0)
+    if isinstance(dictionary, Subset):
+        dictionary = dictionary.drawn(rows, derive(root.key, SUBSET))
 
     def find(node: Node) -> Split | None:
         return find_split(node, dictionary, growth, rows.weight)

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from oracle_forms import Pool
+from oracle_forms import Pool, PooledAtom
 
 # --- random numbers --------------------------------------------------------------------------
 
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
 
-BAG, ROOT, LEFT, RIGHT, THRESHOLDS = 1, 2, 3, 4, 5
+BAG, ROOT, LEFT, RIGHT, THRESHOLDS, SUBSET = 1, 2, 3, 4, 5, 8
 
 
 def mix(z: int) -> int:
@@ -83,10 +83,10 @@ def floyd(stream: Stream, total: int, size: int, sign: bool = False) -> dict[int
 
 
 class UniformAtoms:
-    """Rows of a matrix, drawn without replacement within a node."""
+    """Rows of a matrix, or atoms of a list, drawn without replacement within a node."""
 
-    def __init__(self, matrix: np.ndarray):
-        self.matrix = np.asarray(matrix)
+    def __init__(self, matrix: np.ndarray | list):
+        self.matrix = matrix if isinstance(matrix, list) else np.asarray(matrix)
         self.start_node()
 
     def start_node(self) -> None:
@@ -368,6 +368,25 @@ class Dictionary:
         for _ in range(len(first.matrix) if finite else MAX_ROUNDS):
             draws = [self.draw(stream) for _ in range(n_candidates)]
             yield [atom for atom in draws if atom is not None]
+
+
+class Subset:
+    """A few atoms of a dictionary, drawn once: nodes choose among them without replacement."""
+
+    def __init__(self, dictionary: Dictionary, n_atoms: int):
+        self.dictionary, self.n_atoms = dictionary, n_atoms
+
+    def drawn(self, rows, key: int) -> Dictionary:
+        """The atoms of this key; biases come from the rows, which are in canonical order."""
+        self.dictionary.start_node()
+        stream = Stream(key)
+        draws = [self.dictionary.draw(stream) for _ in range(self.n_atoms)]
+        atoms = [
+            atom.with_bias(rows, for_good=True) if isinstance(atom, PooledAtom) else atom
+            for atom in draws
+            if atom is not None
+        ]
+        return Dictionary([UniformAtoms(atoms)])
 
 
 def sample(dictionary: Dictionary, n_atoms: int, key: int) -> np.ndarray:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import oracle
 
+SUBSETS, ROUNDS_A_SUBSET = 2**63 + 2, 5  # a number of no round; rounds that share atoms
 COARSE, FINE = 14, 30  # bits of the gradients that find splits, and of those that make leaves
 
 
@@ -196,7 +197,12 @@ class Boosting:
             curvature_exponent=bits[1],
             l2=self.l2,
         )
-        nodes = oracle.grow_tree(rows, self.dictionary, self.growth, key)
+        dictionary = self.dictionary
+        if isinstance(dictionary, oracle.Subset):
+            trained = replace(rows, counts=copies)[np.array(self.order)]
+            among = oracle.derive(oracle.tree_key(self.seed, SUBSETS), number // ROUNDS_A_SUBSET)
+            dictionary = dictionary.drawn(trained[trained.counts > 0], among)
+        nodes = oracle.grow_tree(rows, dictionary, self.growth, key)
         values = {
             number: self._leaf(node.rows) for number, node in enumerate(nodes) if node.is_leaf
         }

@@ -26,7 +26,7 @@ class PooledAtom:
     shape: tuple[int, ...]
     op: str
     counts: list[int]
-    draw: int = 0
+    draw: int | None = 0  # None: the bias stays
     position: int = 0
     bias: int = 0
 
@@ -39,14 +39,14 @@ class PooledAtom:
         moved = np.array([np.roll(planes, place, axes).ravel() for place in places])
         return cells.astype(np.int64) @ moved.T
 
-    def with_bias(self, rows: Rows) -> PooledAtom:
+    def with_bias(self, rows: Rows, for_good: bool = False) -> PooledAtom:
         """The same with the bias that it gets in a node; rows are in canonical order."""
-        if self.op != "ppv":
+        if self.op != "ppv" or self.draw is None:
             return self
         ends = np.cumsum(rows.counts)
         row = np.searchsorted(ends, self.draw * int(ends[-1]) >> 64, side="right")
         bias = int(self.responses(rows.cells[row : row + 1])[0, self.position])
-        return replace(self, bias=bias)
+        return replace(self, bias=bias, draw=None if for_good else self.draw)
 
     def values(self, cells: np.ndarray) -> np.ndarray:
         responses = self.responses(cells)

@@ -29,6 +29,7 @@ from morforest import (
     Raw,
     SparseOblique,
     Square,
+    Subset,
     Variance,
 )
 from morforest._forms import OPS, node_windows
@@ -221,6 +222,9 @@ def pool_of(dictionary, shape, ordered, channel_axis):
 
 def as_oracle(dictionary, shape, channel_axis=None):
     """The oracle's writing of a dictionary, and the channels it looks at."""
+    if isinstance(dictionary, Subset):
+        found, sources = as_oracle(dictionary.dictionary, shape, channel_axis)
+        return oracle.Subset(found, dictionary.n_atoms), sources
     mixed = isinstance(dictionary, Mixture)
     parts = dictionary.dictionaries if mixed else [dictionary]
     seen = [sources_of(part, shape, channel_axis) for part in parts]
@@ -546,11 +550,14 @@ def finite_atoms(draw, rng, n_features, whole):
 @st.composite
 def dictionaries(draw, rng, shape, channel_axis=None, derived=False, mixed=True):
     kinds = ["axis", "rate", "density", "atoms", "patch", "patch", "haar", "pair", "kernel"]
-    kinds = kinds[4:] * derived + kinds + ["mixture"] * 3 * mixed
+    kinds = kinds[4:] * derived + kinds + (["mixture"] * 3 + ["subset"]) * mixed
     channels = {"channels": draw(channel_lists(shape, channel_axis))} if derived else {}
+    one = dictionaries(rng, shape, channel_axis, derived, mixed=False)
     match draw(st.sampled_from(kinds)):
         case "axis":
             return Axis()
+        case "subset":
+            return Subset(draw(one), draw(st.sampled_from([1, 3, 17, 70])))
         case "rate":
             return SparseOblique(rate=draw(st.sampled_from([0.3, 1.0, 3.0, 9.5])))
         case "density":
@@ -565,7 +572,6 @@ def dictionaries(draw, rng, shape, channel_axis=None, derived=False, mixed=True)
             return draw(kernels(rng, shape, channel_axis, **channels))
         case "atoms":
             return draw(finite_atoms(rng, int(np.prod(shape)), whole=derived))
-    one = dictionaries(rng, shape, channel_axis, derived, mixed=False)
     parts = [draw(one) for _ in range(draw(st.integers(2, 3)))]
     return Mixture(parts, weights=(0.05 + rng.random(len(parts))).tolist())
 

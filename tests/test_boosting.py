@@ -8,6 +8,7 @@ import numpy as np
 import oracle
 import oracle_boosting
 import pytest
+from common import assert_same_forest
 from hypothesis import given
 from hypothesis import strategies as st
 from problems import AXIS_LENGTHS, SELDOM, as_oracle, assert_same_atom, dictionaries, samples
@@ -15,7 +16,15 @@ from sklearn.datasets import load_digits, make_classification, make_regression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_oracle import examples
 
-from morforest import Axis, MorfBoostingClassifier, MorfBoostingRegressor, Patch, _losses
+from morforest import (
+    Axis,
+    Haar,
+    MorfBoostingClassifier,
+    MorfBoostingRegressor,
+    Patch,
+    Subset,
+    _losses,
+)
 from morforest._dictionary import resolve
 from morforest._grow import TrainingTable
 from morforest._kernel import core
@@ -182,6 +191,26 @@ def test_large_nodes_equal_the_oracle(problem):
     problem.parameters |= {"max_depth": 2, "max_iter": 2}
     problem.parameters.pop("max_leaf_nodes", None)
     assert_same_rounds(problem)
+
+
+@pytest.mark.parametrize("dictionary", [Patch(max_size=4), Haar(pool="max"), Subset(Patch(), 50)])
+@pytest.mark.parametrize("splitter", ["histogram", "exact", "random"])
+def test_threads_that_share_a_node_do_not_matter(dictionary, splitter):
+    X, y = load_digits(return_X_y=True)
+    X = X.reshape(-1, 8, 8)
+    alone, together, many = (
+        MorfBoostingClassifier(
+            dictionary,
+            max_iter=2,
+            max_features=20,
+            splitter=splitter,
+            random_state=0,
+            n_jobs=n_jobs,
+        ).fit(X, y)
+        for n_jobs in (1, 2, 7)
+    )
+    assert_same_forest(alone, together)
+    assert_same_forest(alone, many)
 
 
 def test_the_exponential_is_right():

@@ -37,6 +37,7 @@ from morforest import (
     SeriesCopies,
     SparseOblique,
     Square,
+    Subset,
     Variance,
 )
 from morforest._kernel import core
@@ -387,7 +388,7 @@ NONLINEAR = Mixture(
 
 
 def boosted(dictionary=None, **parameters):
-    return MorfBoostingClassifier(dictionary, max_iter=4, random_state=0, **parameters)
+    return MorfBoostingClassifier(dictionary, **{"max_iter": 4, "random_state": 0} | parameters)
 
 
 def boosted_numbers(**parameters):
@@ -474,6 +475,9 @@ def golden_cases():
             None,
         ),
         ("variance", regressor(Variance(2, 4)), flat, target, None),
+        ("subset", classifier(Subset(Patch(2, 4), 30)), X, y, weights),
+        ("subset of pooled", classifier(Subset(Haar(1, 2, pool="ppv"), 30)), X, y, None),
+        ("boosted subset", boosted(Subset(Pair(1, 3), 30), max_iter=12), X, y, None),
         ("nonlinear", classifier(NONLINEAR, max_leaf_nodes=20), X, y, weights / 3 + 0.5),
     ):
         cases[name] = (model, samples, truth, weight)

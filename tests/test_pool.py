@@ -25,6 +25,7 @@ from morforest import (
     Patch,
     Raw,
     Square,
+    Subset,
     Variance,
 )
 from morforest._dictionary import resolve
@@ -178,6 +179,8 @@ def nonlinear_dictionaries(draw, rng, shape, mixed=True):
         resolve(found, shape)
     except ValueError:  # no room to move, or for so many lobes
         return Patch(1, 1, pool="max", window=1) if max(shape[-2:]) > 1 else Patch(1, 1)
+    if mixed and draw(st.integers(0, 3)) == 0:
+        return Subset(found, draw(st.sampled_from([2, 20])))
     return found
 
 

@@ -12,6 +12,7 @@ from morforest.dictionary import (
     Pair,
     Patch,
     SparseOblique,
+    Subset,
     Variance,
 )
 from morforest.features import AtomFeatures
@@ -49,5 +50,6 @@ __all__ = [
     "SeriesCopies",
     "SparseOblique",
     "Square",
+    "Subset",
     "Variance",
 ]

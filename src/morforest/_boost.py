@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 
-from morforest._grow import TrainingTable
+from morforest._grow import TrainingTable, run_over_rows
 from morforest._kernel import core
 from morforest._losses import Loss, leaf_quantiles
 from morforest._model import Forest
 from morforest._numbers import to_core_dtype
 from morforest.augment import Copier
+from morforest.channels import RAW, to_core
 
-COPIES = 2**63 + 1  # numbers the draws of copies; no round has that number
+COPIES, SUBSETS = 2**63 + 1, 2**63 + 2  # number draws of copies and of atoms; no round has these
 GENERATIONS = 16  # of copies in a fit
+ROUNDS_A_SUBSET = 5  # that share atoms, where the dictionary is a subset
 
 
 @dataclass
@@ -40,11 +43,13 @@ class Boosting:
     before: Forest | None = None  # rounds of an earlier fit
     copier: Copier | None = None
     period: int = 1  # rounds of a generation of copies
+    n_jobs: int | None = 1
 
     def __post_init__(self) -> None:
         self.rows = len(self.order)
         self.trees: list[Tree] = []
         self._cells = self.table.core
+        self._subset: Any = None
         self.scores = self._scores(self.table.X, self._cells)
 
     def rounds(self, numbers: range, stop: Any) -> Iterator[dict[str, np.ndarray]]:
@@ -52,6 +57,11 @@ class Boosting:
         for number in numbers:
             if self.copier is not None and (number % self.period == 0 or number == numbers.start):
                 self._draw_copies(number // self.period)
+                self._subset = None
+            if self.table.plan.dictionary._subset() and (
+                self._subset is None or number % ROUNDS_A_SUBSET == 0
+            ):
+                self._draw_subset(number // ROUNDS_A_SUBSET)
             yield self._round(number, stop)
 
     def _round(self, number: int, stop: Any) -> dict[str, np.ndarray]:
@@ -84,10 +94,15 @@ class Boosting:
             l2=self.l2,
             learning_rate=self.learning_rate,
             largest_leaf=self.loss.largest_step,
+            subset=self._subset,
+            threads=effective_n_jobs(self.n_jobs),
             **self.rule,
         )
         tree = Tree(self.table, grown, outputs)
-        leaf = tree.leaves(self._cells)
+        if self._subset is None:
+            leaf = tree.leaves(self._cells)
+        else:
+            leaf = tree.leaves_in_subset(self._subset.table, grown.pop("picked"))
         if not np.isnan(self.loss.quantile):
             grown["leaf_value"] = self.learning_rate * leaf_quantiles(
                 self.loss.target - self.scores[:, 0],
@@ -109,6 +124,18 @@ class Boosting:
         for tree in self.trees:
             scores += tree.values[tree.leaves(cells)]
         return scores
+
+    def _draw_subset(self, number: int) -> None:
+        """Draw atoms for some rounds, and compute them for every row."""
+        key = core.derive(core.tree_key(self.seed, SUBSETS), number)
+        self._subset = None  # its memory is needed for the next
+        subset = core.Subset(self._cells, self.table.dictionary, key, self.copies, self.order)
+
+        def fill(part: slice) -> None:
+            subset.fill(part.start, part.stop - part.start)
+
+        run_over_rows(fill, (len(self.order), subset.table.features), self.n_jobs)
+        self._subset = subset
 
     def _draw_copies(self, generation: int) -> None:
         """Draw copies of the rows that are trained on; those held out have none."""
@@ -135,34 +162,59 @@ class Tree:
     """A tree of one round, as the core finds leaves in it."""
 
     def __init__(self, table: TrainingTable, grown: dict[str, np.ndarray], outputs: int):
-        nodes = len(grown["next"])
-        real = table.cell_format.real
-        threshold = np.asarray(grown["threshold"], dtype=np.float64 if real else np.int64)
         self.next = grown["next"].astype(np.int64)
         self.values = grown["leaf_value"].reshape(-1, outputs)
-        self.core = core.Forest(
+        self._outputs = outputs
+        real = table.cell_format.real
+        threshold = np.asarray(grown["threshold"], dtype=np.float64 if real else np.int64)
+        self._thresholds = {
+            "threshold": np.empty(0, np.int64) if real else threshold,
+            "real_threshold": threshold if real else np.empty(0),
+        }
+        dictionary = table.dictionary
+        self._core = self._make(
             shape=list(table.plan.shape),
-            views=table.dictionary.views,
-            sources=table.dictionary.view_sources,
-            tree_begin=np.array([0, nodes], dtype=np.int64),
-            next=grown["next"].astype(np.int32, copy=False),
-            threshold=np.empty(0, np.int64) if real else threshold,
-            real_threshold=threshold if real else np.empty(0),
+            views=dictionary.views,
+            sources=dictionary.view_sources,
+            pooled_views=dictionary.pooled_views,
             term_count=grown["term_count"].astype(np.uint32, copy=False),
             term_cell=grown["term_cell"].astype(np.uint32, copy=False),
             term_weight=grown["term_weight"].astype(np.float64, copy=False),
-            class_count=0,
-            distribution_size=np.empty(0, np.uint32),
-            distribution_class=np.empty(0, np.uint32),
-            distribution_weight=np.empty(0, np.uint32),
-            leaf_value=grown["leaf_value"],
-            values=outputs,
-            pooled_views=table.dictionary.pooled_views,
             form_op=grown["form_op"].astype(np.uint8, copy=False),
             form_bias=grown["form_bias"].astype(np.int64, copy=False),
             form_window=grown["form_window"].astype(np.uint32, copy=False),
         )
 
+    def _make(self, **atoms: Any) -> Any:
+        return core.Forest(
+            tree_begin=np.array([0, len(self.next)], dtype=np.int64),
+            next=self.next.astype(np.int32),
+            class_count=0,
+            distribution_size=np.empty(0, np.uint32),
+            distribution_class=np.empty(0, np.uint32),
+            distribution_weight=np.empty(0, np.uint32),
+            leaf_value=self.values.ravel(),
+            values=self._outputs,
+            **self._thresholds,
+            **atoms,
+        )
+
     def leaves(self, cells: Any) -> np.ndarray:
         """Return the number of the leaf that each row of a table falls into."""
-        return -1 - self.next[self.core.find_leaves(0, cells)]
+        return -1 - self.next[self._core.find_leaves(0, cells)]
+
+    def leaves_in_subset(self, cells: Any, picked: np.ndarray) -> np.ndarray:
+        """Return the same from the table of a subset, of which each split has picked an atom."""
+        tree = self._make(
+            shape=[cells.features],
+            views=np.zeros(1, dtype=np.uint32),
+            sources=to_core((RAW,)),
+            pooled_views=np.empty(0),
+            term_count=(self.next >= 0).astype(np.uint32),
+            term_cell=picked.astype(np.uint32, copy=False),
+            term_weight=np.ones(len(picked)),
+            form_op=np.empty(0, np.uint8),
+            form_bias=np.empty(0, np.int64),
+            form_window=np.empty(0, np.uint32),
+        )
+        return -1 - self.next[tree.find_leaves(0, cells)]

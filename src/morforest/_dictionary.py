@@ -106,6 +106,7 @@ class Plan:
         probabilities = [probability for _, probability in self.dictionary._flatten()]
         if len(probabilities) > 1:
             built.set_cumulative(cumulative_fractions(np.asarray(probabilities)))
+        built.set_subset(self.dictionary._subset())
         return built
 
     def _components(self) -> list[Dictionary]:
@@ -182,6 +183,10 @@ class Dictionary(BaseEstimator):
 
     def _flatten(self) -> list[tuple[Dictionary, float]]:
         return [(self, 1.0)]
+
+    def _subset(self) -> int:
+        """Return how many atoms a tree draws for all of its nodes; 0: nodes draw their own."""
+        return 0
 
     def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
         """Raise if the parameters make no sense for samples of this shape."""

@@ -121,18 +121,7 @@ class BaseMorf(BaseEstimator):
             task.table.release()  # before the trees are put together, which takes memory too
         finally:
             if grown:
-                built = task.table.dictionary
-                self._forest = assemble(
-                    grown,
-                    shape,
-                    built.view_sources,
-                    built.views,
-                    built.pooled_views,
-                    task.table.cell_format,
-                    task.targets["class_count"],
-                    target_format,
-                    before,
-                )
+                self._forest = self._assemble(grown, shape, task, target_format, before)
                 self.data_shape_ = shape
                 self.dictionary_ = plan.dictionary
         for name in ("oob_score_", "oob_decision_function_", "oob_prediction_"):
@@ -140,6 +129,27 @@ class BaseMorf(BaseEstimator):
         if self.oob_score:
             self._score_out_of_bag(task, target, kept, n_samples)
         return self
+
+    def _assemble(
+        self,
+        grown: list[dict[str, np.ndarray]],
+        shape: tuple[int, ...],
+        task: GrowthTask,
+        target_format: TargetFormat | None,
+        before: Forest | None,
+    ) -> Forest:
+        built = task.table.dictionary
+        return assemble(
+            grown,
+            shape,
+            built.view_sources,
+            built.views,
+            built.pooled_views,
+            task.table.cell_format,
+            task.targets["class_count"],
+            target_format,
+            before,
+        )
 
     def _choose_dictionary(
         self,

@@ -262,19 +262,20 @@ def join(trees: list[dict[str, np.ndarray]], class_count: int) -> dict[str, np.n
 
 
 def sum_out_of_bag(
-    task: GrowthTask, forest: Forest, n_jobs: int | None
+    task: GrowthTask, forest: Forest, n_jobs: int | None, among: range | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sum the posteriors of the trees whose bags left a row out, and count these trees.
 
-    Threads take different rows, and each row's trees come in order, so that the sums are the same
-    for any number of them.
+    All trees take part, or those `among`. Threads take different rows, and each row's trees come in
+    order, so that the sums are the same for any number of them.
     """
     shape = task.table.X.shape
     sums = np.zeros((shape[0], forest.outputs))
     votes = np.zeros(shape[0], dtype=np.uint32)
     size = max(1, BAG_BYTES // shape[0])
-    for first in range(0, forest.n_trees, size):
-        trees = range(first, min(first + size, forest.n_trees))
+    among = range(forest.n_trees) if among is None else among
+    for first in range(0, len(among), size):
+        trees = among[first : first + size]
         left_out = np.empty((len(trees), shape[0]), dtype=bool)
         for i, key in enumerate(task.keys(trees)):
             count, _ = task.bagging.bags(key[np.newaxis])

@@ -71,8 +71,8 @@ _PARAMETERS = """dictionary : dictionary object, name or None, default=None
     warm_start : bool, default=False
         Whether a further fit goes on from the present model.
     n_jobs : int or None, default=None
-        Number of threads that prepare and predict samples; -1 for one a processor. A round is
-        grown by one thread. Results do not depend on it.
+        Number of threads; -1 for one a processor. In a round they share the candidates of large
+        nodes. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of all draws: the same seed and samples give the same model everywhere.
     verbose : int, default=0
@@ -227,6 +227,7 @@ class BaseBoosting(BaseMorf):
             before=before,
             copier=copier,
             period=max(1, -(-int(self.max_iter) // GENERATIONS)),
+            n_jobs=self.n_jobs,
         )
         return task, np.flatnonzero(held_out)
 

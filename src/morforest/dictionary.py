@@ -5,7 +5,8 @@ are drawn at random from a dictionary, and the dictionary says what the data's m
 single features (:class:`Axis`, a random forest), sparse signed combinations
 (:class:`SparseOblique`, SPORF), sums over patches of neighbours (:class:`Patch`, MORF), differences
 of such sums (:class:`Haar`, :class:`Pair`), weighted patches (:class:`Kernel`), or atoms of your
-own (:class:`Atoms`). :class:`Mixture` combines them.
+own (:class:`Atoms`). :class:`Mixture` combines them, and :class:`Subset` has each tree draw a few
+of them for all of its nodes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from morforest._checks import is_number
+from morforest._checks import is_integer, is_number
 from morforest._dictionary import Bounds, Dictionary, cumulative_fractions, resolve, to_numbers
 from morforest.boxes import Haar, Pair, Patch, Variance
 from morforest.kernels import Kernel
@@ -30,9 +31,13 @@ __all__ = [
     "Pair",
     "Patch",
     "SparseOblique",
+    "Subset",
     "Variance",
     "resolve",
 ]
+
+
+MOST_ATOMS = 1_000_000  # of a subset
 
 
 class Axis(Dictionary):
@@ -269,6 +274,10 @@ class Mixture(Dictionary):
                 raise TypeError(
                     f"dictionaries must hold dictionaries such as Patch() or Axis(), got {part!r}."
                 )
+            if isinstance(part, Subset):
+                raise ValueError(
+                    "dictionaries must not hold a Subset: make a Subset of the Mixture instead."
+                )
         shares = np.ones(len(parts))
         if self.weights is not None:
             shares = to_numbers("weights", self.weights)
@@ -288,6 +297,50 @@ class Mixture(Dictionary):
             total = sum(probability for _, probability in inner)
             flat += [(leaf, share * probability / total) for leaf, probability in inner]
         return [(leaf, probability) for leaf, probability in flat if probability > 0]
+
+
+class Subset(Dictionary):
+    """A few atoms of a dictionary, drawn once for a tree: its nodes choose among them.
+
+    Their values are computed once for each sample of the tree, and a node looks them up. This is
+    worth it where atoms are costly: many cells, derived channels, pooling. Trees differ more from
+    each other, and their nodes less, than with new atoms at each node.
+
+    Parameters
+    ----------
+    dictionary : dictionary
+        Where the atoms come from; a :class:`Mixture` for several kinds.
+    n_atoms : int, default=300
+        How many of them a tree has. Each node draws its candidates among these without
+        replacement. Boosting keeps them for five rounds.
+
+    Examples
+    --------
+    >>> from morforest import Haar, Subset
+    >>> Subset(Haar(max_size=4, pool="max"), n_atoms=200)
+    Subset(dictionary=Haar(max_size=4, pool='max'), n_atoms=200)
+    """
+
+    def __init__(self, dictionary: Any, n_atoms: int = 300):
+        self.dictionary = dictionary
+        self.n_atoms = n_atoms
+
+    def _flatten(self) -> list[tuple[Dictionary, float]]:
+        if not isinstance(self.dictionary, Dictionary):
+            raise TypeError(
+                f"dictionary must be a dictionary such as Patch(), got {self.dictionary!r}."
+            )
+        if isinstance(self.dictionary, Subset):
+            raise ValueError("dictionary must not be a Subset itself: give what it is a subset of.")
+        if not is_integer(self.n_atoms) or not 1 <= self.n_atoms <= MOST_ATOMS:
+            raise ValueError(
+                f"n_atoms must be an integer from 1 to {MOST_ATOMS}, got {self.n_atoms!r}."
+            )
+        return self.dictionary._flatten()
+
+    def _subset(self) -> int:
+        self._flatten()
+        return int(self.n_atoms)
 
 
 def _unimodal(size: int, mode: int, ratio: Any) -> np.ndarray:

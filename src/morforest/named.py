@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
-from morforest._dictionary import Dictionary, resolve
+from morforest._dictionary import Dictionary, Plan, resolve
+from morforest._grow import grow_trees, sum_out_of_bag
 from morforest._kernel import core
 from morforest._numbers import to_core_dtype
 from morforest.boxes import Haar, Pair, Patch, Variance
 from morforest.channels import Difference, Gradient, Magnitude, Raw
-from morforest.dictionary import Axis, Mixture, SparseOblique
+from morforest.dictionary import Axis, Mixture, SparseOblique, Subset
 from morforest.kernels import ROCKET_LENGTH, Kernel
 
 NAMES = ("axis", "sporf", "patch", "image", "series", "series-pooled")
@@ -84,39 +84,26 @@ def try_dictionaries(
     """Score small forests of each name by the samples that their trees did not see.
 
     On at most half of the samples, but for small data, with a part of the trees: trying costs
-    about as much as the fit itself. Two forests of each name judge the samples that both left out,
+    about as much as the fit itself. Two halves of a forest judge the samples that both left out,
     and the product of their errors stands for a square: in it the chance of single trees cancels,
     so that few trees say what many would. Classes are scored by one minus half their Brier score,
     which is 1 for sure and right and 0 for sure and wrong; numbers by R squared.
     """
-    from morforest.forest import MorfClassifier, MorfRegressor
-
     rows = _some_rows(X, target if classes else np.zeros(len(X), dtype=int))
     trees = max(FEWEST_TREES, int(getattr(like, "n_estimators", 0)) // 25)
-    truth = target[rows].astype(np.float64)[:, np.newaxis]
+    X, target = X[rows], target[rows]
+    weights = None if weights is None else weights[rows]
+    truth = target.astype(np.float64)[:, np.newaxis]
     if classes:
-        present = np.unique(target[rows])
-        truth = (target[rows][:, np.newaxis] == present).astype(np.float64)
+        present, target = np.unique(target, return_inverse=True)
+        target = target.astype(np.uint32)
+        truth = (target[:, np.newaxis] == np.arange(len(present))).astype(np.float64)
     scores = {}
     for name in names_for(shape, channel_axis):
-        errors = []
-        for seed in range(2):
-            forest = (MorfClassifier if classes else MorfRegressor)(
-                name,
-                n_estimators=trees // 2,
-                data_shape=shape,
-                channel_axis=channel_axis,
-                oob_score=True,
-                random_state=seed,
-                n_jobs=like.n_jobs,
-            )
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # samples in every bag are left out below
-                forest.fit(X[rows], target[rows], None if weights is None else weights[rows])
-            found = forest.oob_decision_function_ if classes else forest.oob_prediction_
-            errors.append(found.reshape(len(rows), -1) - truth)
-        seen = np.isfinite(errors[0][:, 0]) & np.isfinite(errors[1][:, 0])
-        products = (errors[0] * errors[1])[seen].sum(axis=1)
+        plan = resolve(choose_dictionary(name, shape, channel_axis), shape, channel_axis)
+        first, second = _errors_out_of_bag(plan, X, target, weights, truth, classes, trees, like)
+        seen = np.isfinite(first[:, 0]) & np.isfinite(second[:, 0])
+        products = (first * second)[seen].sum(axis=1)
         mean = math.fsum(products) / max(len(products), 1)
         if not classes:
             centre = math.fsum(truth[seen, 0]) / max(len(products), 1)
@@ -124,6 +111,38 @@ def try_dictionaries(
             mean = 2.0 * mean * len(products) / spread if spread > 0 else 0.0
         scores[name] = 1.0 - 0.5 * mean if seen.any() else 0.0
     return scores
+
+
+def _errors_out_of_bag(
+    plan: Plan,
+    X: np.ndarray,
+    target: np.ndarray,
+    weights: np.ndarray | None,
+    truth: np.ndarray,
+    classes: bool,
+    trees: int,
+    like: Any,
+) -> list[np.ndarray]:
+    """Return what each half of a small forest gets wrong of the samples it did not see; else NaN.
+
+    As `fit` does it, without the checks that the samples have passed.
+    """
+    from morforest.forest import MorfClassifier, MorfRegressor
+
+    model: Any = (MorfClassifier if classes else MorfRegressor)(n_jobs=like.n_jobs)
+    model._seed = 0
+    if classes:
+        model.classes_ = np.arange(truth.shape[1])
+    task, target_format = model._prepare(X, target, weights, plan, None)
+    forest = model._assemble(
+        list(grow_trees(task, range(trees), like.n_jobs, 0)), plan.shape, task, target_format, None
+    )
+    errors = []
+    for half in (range(trees // 2), range(trees // 2, trees)):
+        sums, votes = sum_out_of_bag(task, forest, like.n_jobs, half)
+        with np.errstate(invalid="ignore"):
+            errors.append(sums / votes[:, np.newaxis] - truth)
+    return errors
 
 
 def _some_rows(X: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -153,7 +172,7 @@ def _image(shape: tuple[int, ...], axes: list[int]) -> Dictionary:
     )
     smallest = tuple(2 if axis in axes else 1 for axis in range(len(shape)))
     patches = Patch(smallest, largest, channels=channels)
-    return Mixture([patches, Pair(1, largest, reach=0.35, channels=channels)])
+    return Subset(Mixture([patches, Pair(1, largest, reach=0.35, channels=channels)]))
 
 
 def _length(name: str, shape: tuple[int, ...], axes: list[int]) -> int:
