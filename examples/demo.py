@@ -2,6 +2,8 @@
 
 One engine grows all three. They differ only in the dictionary their splits are drawn from: single
 features (RF), sparse random sums and differences of features (SPORF), sums over patches (MORF).
+A fourth line shows what lies beyond the paper for such data: boosting, gradients, pooling, or a
+dictionary that the forest picks by itself.
 """
 
 from __future__ import annotations
@@ -15,10 +17,11 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from morforest import Axis, MorfClassifier, Patch, SparseOblique
+from morforest import Axis, MorfBoostingClassifier, MorfClassifier, Patch, SparseOblique
 from morforest.datasets import make_bars, make_circle, make_impulse
 
 mpl.use("Agg")
@@ -28,6 +31,7 @@ OUTPUT = Path("demo_output")
 N_TREES = 500
 N_TEST = 2000
 NAMES = ("RF", "SPORF", "MORF")
+BEYOND = "beyond"
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,21 @@ class Task:
     sizes: tuple[int, int]
     patch: Patch
     max_features: float | str
+    beyond: MorfClassifier | MorfBoostingClassifier
+    beyond_name: str
 
     @property
-    def dictionaries(self) -> dict[str, Axis | SparseOblique | Patch]:
-        return dict(zip(NAMES, (Axis(), SparseOblique(), self.patch), strict=True))
+    def estimators(self) -> dict[str, MorfClassifier | MorfBoostingClassifier]:
+        """Unfitted estimators by name: three dictionaries, and what lies beyond."""
+        forest = MorfClassifier(n_estimators=N_TREES, max_features=self.max_features)
+        found = {
+            name: clone(forest).set_params(dictionary=dictionary)
+            for name, dictionary in zip(NAMES, (Axis(), SparseOblique(), self.patch), strict=True)
+        }
+        found[BEYOND] = clone(self.beyond)
+        for estimator in found.values():
+            estimator.set_params(n_jobs=2, random_state=0)
+        return found
 
 
 @dataclass(frozen=True)
@@ -54,8 +69,8 @@ class Result:
 
     task: Task
     n: int
-    dictionary: str
-    forest: MorfClassifier
+    name: str
+    forest: MorfClassifier | MorfBoostingClassifier
     accuracy: float
     fit_seconds: float
     predict_seconds: float
@@ -66,33 +81,41 @@ def tasks() -> list[Task]:
     X, X_test, y, y_test = train_test_split(
         digits.images, digits.target, train_size=1000, stratify=digits.target, random_state=0
     )
+    boosting = MorfBoostingClassifier("image"), "image, boosted"
+    anywhere = Patch(max_size=0.5, boundary="wrap", pool="max", window=1.0)
     return [
-        Task("digits", X, y, X_test, y_test, (100, 1000), Patch((1, 1), (3, 3)), "sqrt"),
-        simulation("circle", make_circle, (200, 1000), Patch(3, 12, boundary="wrap"), 0.5),
-        simulation("bars", make_bars, (10, 50), Patch((2, 2), (2, 9)), "sqrt"),
-        simulation("impulse", make_impulse, (50, 400), Patch(2, 12), 0.3),
+        Task("digits", X, y, X_test, y_test, (100, 1000), Patch((1, 1), (3, 3)), "sqrt", *boosting),
+        simulation(
+            "circle",
+            make_circle,
+            (200, 1000),
+            Patch(3, 12, boundary="wrap"),
+            0.5,
+            MorfClassifier(anywhere),
+            "Patch, pooled",
+        ),
+        simulation(
+            "bars",
+            make_bars,
+            (10, 50),
+            Patch((2, 2), (2, 9)),
+            "sqrt",
+            MorfClassifier("image"),
+            "image",
+        ),
+        simulation(
+            "impulse", make_impulse, (50, 400), Patch(2, 12), 0.3, MorfClassifier("auto"), "auto"
+        ),
     ]
 
 
-def simulation(name, make, sizes, patch, max_features) -> Task:
-    return Task(
-        name,
-        *make(max(sizes), random_state=0),
-        *make(N_TEST, random_state=1),
-        sizes=sizes,
-        patch=patch,
-        max_features=max_features,
-    )
+def simulation(name, make, sizes, *settings) -> Task:
+    train, test = make(max(sizes), random_state=0), make(N_TEST, random_state=1)
+    return Task(name, *train, *test, sizes, *settings)
 
 
-def run(task: Task, n: int, dictionary: str) -> Result:
-    forest = MorfClassifier(
-        task.dictionaries[dictionary],
-        n_estimators=N_TREES,
-        max_features=task.max_features,
-        n_jobs=2,
-        random_state=0,
-    )
+def run(task: Task, n: int, name: str) -> Result:
+    forest = task.estimators[name]
     start = time.perf_counter()
     forest.fit(task.X[:n], task.y[:n])
     fitted = time.perf_counter()
@@ -101,7 +124,7 @@ def run(task: Task, n: int, dictionary: str) -> Result:
     return Result(
         task,
         n,
-        dictionary,
+        name,
         forest,
         accuracy=float(np.mean(predicted == task.y_test)),
         fit_seconds=fitted - start,
@@ -111,12 +134,13 @@ def run(task: Task, n: int, dictionary: str) -> Result:
 
 def run_all(all_tasks: list[Task]) -> Iterator[Result]:
     """Fit everything, with a line of progress for each fit: one line, rewritten, on a terminal."""
-    jobs = [(task, n, name) for task in all_tasks for n in task.sizes for name in NAMES]
+    names = (*NAMES, BEYOND)
+    jobs = [(task, n, name) for task in all_tasks for n in task.sizes for name in names]
     terminal = sys.stdout.isatty()
     for count, (task, n, name) in enumerate(jobs, start=1):
         line = f"[{count:{len(str(len(jobs)))}}/{len(jobs)}] {task.name:<8} n = {n:<5} {name:<6}"
         if terminal:
-            print(f"\r\033[K{line} fitting {N_TREES} trees ...", end="", flush=True)
+            print(f"\r\033[K{line} fitting ...", end="", flush=True)
         result = run(task, n, name)
         if not terminal:
             print(f"{line} accuracy {result.accuracy:.3f}", flush=True)
@@ -129,13 +153,19 @@ def run_all(all_tasks: list[Task]) -> Iterator[Result]:
 COLUMNS = ("data", "n", "dictionary", "accuracy", "fit s", "predict s", "mean depth", "leaves")
 
 
+def describe(result: Result) -> str:
+    if result.name == BEYOND:
+        return result.task.beyond_name
+    return type(result.forest.dictionary).__name__
+
+
 def table(results: list[Result]) -> str:
     """Aligned columns, with a blank line between groups; depth and leaves are means over trees."""
     rows = [
         (
             result.task.name,
             str(result.n),
-            f"{result.dictionary:<5}  {type(result.forest.dictionary).__name__}",
+            f"{result.name:<6}  {describe(result)}",
             f"{result.accuracy:.3f}",
             f"{result.fit_seconds:.2f}",
             f"{result.predict_seconds:.2f}",
@@ -300,7 +330,10 @@ def without_ticks(axis) -> None:
 
 def main() -> None:
     start = time.perf_counter()
-    print(f"Forests of {N_TREES} trees from three dictionaries, on four data sets.\n")
+    print(
+        f"Forests of {N_TREES} trees from three dictionaries, and what lies beyond the paper, "
+        "on four data sets.\n"
+    )
     all_tasks = tasks()
     results = list(run_all(all_tasks))
     print(table(results))
@@ -310,8 +343,8 @@ def main() -> None:
     paths = []
     for task in all_tasks:
         largest = [r for r in results if r.task is task and r.n == max(task.sizes)]
-        forests = {result.dictionary: result.forest for result in largest}
-        accuracies = {result.dictionary: result.accuracy for result in largest}
+        forests = {result.name: result.forest for result in largest}
+        accuracies = {result.name: result.accuracy for result in largest}
         paths.append(picture(task, forests, accuracies))
     print("\nPictures of what each forest looks at:")
     for path in paths:
@@ -321,7 +354,7 @@ def main() -> None:
         "  - your own data: MorfClassifier(Patch()).fit(X, y), X of shape (n, time),\n"
         "    (n, channels, time), (n, height, width), ...\n"
         "  - another dictionary in this file, such as Mixture([Patch((1, 1), (3, 3)), Axis()])\n"
-        "  - docs/guide.md, which says how to choose one\n"
+        "  - docs/choose.md, which says what to choose for which data\n"
         "  - make bench, for speed and accuracy beside other forests"
     )
 
