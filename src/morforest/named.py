@@ -166,13 +166,16 @@ def _image(shape: tuple[int, ...], axes: list[int]) -> Dictionary:
             'dictionary="image" needs samples with two axes of at least three pixels beside the '
             f'channels, got shape {shape}: give images, or use "series", "patch" or "axis".'
         )
-    channels = [Raw(), Magnitude(), Gradient(8)]
     largest = tuple(
-        max(2, round(shape[axis] / 3)) if axis in axes else 1 for axis in range(len(shape))
+        max(2, round(shape[axis] / 2)) if axis in axes else 1 for axis in range(len(shape))
     )
     smallest = tuple(2 if axis in axes else 1 for axis in range(len(shape)))
-    patches = Patch(smallest, largest, channels=channels)
-    return Subset(Mixture([patches, Pair(1, largest, reach=0.35, channels=channels)]))
+    parts: list[Dictionary] = []
+    for channels in ([Gradient(8)], [Raw(), Magnitude()]):
+        parts.append(Patch(smallest, largest, channels=channels))
+        parts.append(Pair(1, largest, reach=0.35, channels=channels))
+    # Edges say most about things, and little about light and dark: see docs/design.md.
+    return Subset(Mixture(parts, weights=[0.45, 0.45, 0.05, 0.05]))
 
 
 def _length(name: str, shape: tuple[int, ...], axes: list[int]) -> int:
