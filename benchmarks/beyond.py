@@ -1,0 +1,133 @@
+"""What the dictionaries and estimators beyond the paper cost, beside plain MORF.
+
+    python benchmarks/beyond.py [--mnist mnist.npz | --stand-in] [--quick]
+
+CPU-seconds of fits in one thread, the least of the repeats, all works in turn in each repeat; the
+seconds that pass for boosting in one and two threads; and what `"auto"` adds to a fit.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import data
+from results import FOLDER, Sheet, machine, markdown_table, write_whole
+
+from morforest import MorfBoostingClassifier, MorfClassifier, Patch, Subset
+from morforest.datasets import make_bars, make_impulse
+from morforest.named import choose_dictionary
+
+NOTE = """\
+*plain* is MORF with patches of 2 x 2 to 2 x 5; *at each node* has the atoms of `"image"` drawn anew
+at each node; *300 a tree* is `"image"` itself, a `Subset` of them. 28 candidates a node."""
+
+
+def dictionaries():
+    image = choose_dictionary("image", (28, 28), None)
+    return {
+        "plain": Patch((2, 2), (2, 5)),
+        "image, at each node": image.dictionary,
+        "image, 300 a tree": Subset(image.dictionary, image.n_atoms),
+    }
+
+
+def least(repeats, models, X, y):
+    """The least CPU-seconds of fitting each of several models, which take turns."""
+    times = {name: [] for name in models}
+    for _ in range(repeats):
+        for name, model in models.items():
+            start = time.process_time()
+            model.fit(X, y)
+            times[name].append(time.process_time() - start)
+    return {name: min(found) for name, found in times.items()}
+
+
+def forest(dictionary, trees=500):
+    return MorfClassifier(dictionary, n_estimators=trees, n_jobs=1, random_state=0)
+
+
+def forests(X, y, sheet, name, sizes, repeats):
+    lines = []
+    for n, trees in sizes:
+        models = {kind: forest(dictionary, trees) for kind, dictionary in dictionaries().items()}
+        found = least(repeats, models, X[:n], y[:n])
+        for kind, cpu in found.items():
+            sheet.add(data=name, work=f"forest, {kind}", rows=n, trees=trees, cpu=cpu, wall="")
+        cells = [f"{cpu:.2f} ({cpu / found['plain']:.1f})" for cpu in found.values()]
+        lines.append([f"{n:,}", str(trees), *cells])
+    return markdown_table(("images", "trees", *(f"{k}, CPU-s" for k in dictionaries())), lines)
+
+
+def boosting(X, y, sheet, name, sizes):
+    lines = []
+    for n, rounds in sizes:
+        cells = []
+        for jobs in (1, 2):
+            model = MorfBoostingClassifier("image", max_iter=rounds, n_jobs=jobs, random_state=0)
+            wall, cpu = time.perf_counter(), time.process_time()
+            model.fit(X[:n], y[:n])
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+            work = f"boosting, {jobs} threads"
+            sheet.add(data=name, work=work, rows=n, trees=rounds, cpu=cpu, wall=wall)
+            cells += [f"{cpu:.1f}", f"{wall:.1f}"]
+        lines.append([f"{n:,}", str(rounds), *cells])
+    heads = [f"{jobs}: {what}" for jobs in ("one thread", "two threads") for what in ("CPU-s", "s")]
+    return markdown_table(("images", "rounds", *heads), lines)
+
+
+def choosing(sheet, sizes, repeats):
+    lines = []
+    for kind, make in (("impulse", make_impulse), ("bars", make_bars)):
+        for n in sizes:
+            X, y = make(n, random_state=0)
+            scores = forest("auto").fit(X, y).dictionary_scores_
+            best = max(scores, key=scores.get)
+            found = least(repeats, {name: forest(name) for name in ("auto", best)}, X, y)
+            for name, cpu in found.items():
+                sheet.add(data=kind, work=f"forest, {name}", rows=n, trees=500, cpu=cpu, wall="")
+            whole, alone = found["auto"], found[best]
+            numbers = (f"{alone:.3f}", f"{whole:.3f}", f"{whole / alone:.2f}")
+            lines.append([kind, f"{n:,}", best, *numbers])
+    heads = ("data", "samples", "picked", "its fit, CPU-s", '"auto", CPU-s', "ratio")
+    return markdown_table(heads, lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--mnist", help="an .npz file; without it, see benchmarks/README.md")
+    parser.add_argument("--stand-in", action="store_true", help="scikit-learn's digits, enlarged")
+    parser.add_argument("--quick", action="store_true", help="small sizes")
+    parser.add_argument("--output", type=Path, default=FOLDER)
+    options = parser.parse_args()
+    name, path = data.images(options.mnist, options.stand_in)
+    X, y, _, _ = data.load(path)
+    X = X.reshape(-1, 28, 28)
+    small = options.quick
+    output = options.output / "quick" if small else options.output
+    run = machine()
+    sheet = Sheet(output, "beyond", run)
+    parts = [
+        f"# What lies beyond the paper costs\n\n{NOTE}\n\n"
+        "`{command}`, {date}, {cpu_model}, {cores} cores, load {load_at_start} at the "
+        "start.".format_map(run),
+        "## Forests\n\nIn brackets: times the plain one.",
+        forests(
+            X,
+            y,
+            sheet,
+            name,
+            [(500, 20)] if small else [(1000, 500), (10_000, 100)],
+            1 + 2 * (not small),
+        ),
+        f"## Boosting on {name}",
+        boosting(X, y, sheet, name, [(500, 20)] if small else [(10_000, 200), (len(X), 500)]),
+        '## What "auto" adds\n\n500 trees, as by default.',
+        choosing(sheet, (100,) if small else (200, 1000, 5000), 1 + 2 * (not small)),
+    ]
+    text = "\n\n".join(parts) + "\n"
+    write_whole(output / "beyond.md", text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
