@@ -32,9 +32,11 @@ TARGETS = (
     ("images", "MNIST", 10_000, "boosting image + copies", 0.011),
     ("images", "MNIST", 60_000, "boosting image + copies", 0.0075),
     ("simulations", "A", 200, "forest series", 0.002),
+    ("simulations", "A", 200, "boosting series", 0.002),
     ("simulations", "B", 200, "forest image", 0.0005),
     ("simulations", "C", 200, "forest auto", 0.145),
     ("simulations", "D", 200, "forest series", 0.06),
+    ("simulations", "D", 200, "boosting series", 0.06),
 )
 NETWORK = "ConvNet"
 NEAR_MINIROCKET = 0.015

@@ -15,8 +15,15 @@ from style import plt
 STUDY = Path(__file__).stem
 SIZES = (50, 200, 1000)
 QUICK_REPEATS = 1
-SERIES = ("forest patch", "forest series", "forest series-pooled", "forest auto", "boosting auto")
-IMAGES = ("forest patch", "forest image", "forest auto", "boosting auto")
+SERIES = (
+    "forest patch",
+    "forest series",
+    "forest series-pooled",
+    "forest auto",
+    "boosting series",
+    "boosting auto",
+)
+IMAGES = ("forest patch", "forest image", "forest auto", "boosting image", "boosting auto")
 CLASSIFIERS = {"A": (*SERIES, beyond.WRAPPING), "B": IMAGES, "C": SERIES, "D": SERIES}
 CHANNEL_AXIS = {"D": 0}  # three coupled quantities, one a row
 # CPU-seconds of a fit of 1,000 rows and of predicting 10,000, rough: all else is a second.
@@ -24,6 +31,7 @@ COSTS = {
     "forest series": (4.0, 3.0),
     "forest series-pooled": (6.0, 4.0),
     "forest auto": (6.0, 3.0),
+    "boosting series": (6.0, 3.0),
     "boosting auto": (6.0, 3.0),
 }
 PEERS = ("MORF", simulations.WRAPPING, simulations.SHORT, "RF", "ConvNet")

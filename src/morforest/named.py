@@ -206,7 +206,7 @@ def _series(shape: tuple[int, ...], axes: list[int]) -> Dictionary:
             Variance(_sizes(shape, axes, 2), sizes, scale="log", channels=channels),
             _pooled(shape, axes),
         ],
-        weights=[0.2, 0.1, 0.1, 0.6],
+        weights=[0.1, 0.05, 0.05, 0.8],
     )
 
 
