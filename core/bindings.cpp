@@ -139,6 +139,7 @@ NB_MODULE(MORFOREST_MODULE, m) {
       .def_prop_ro("pooled_views", [](const Dictionary& self) { return to_numpy(to_numbers(self.pooled_views())); },
                    nb::rv_policy::automatic, "Seven numbers a view.")
       .def_prop_ro("cells", &Dictionary::cells)
+      .def_prop_ro("has_forms", &Dictionary::has_forms, "Whether some atoms are not linear.")
       .def_prop_ro("narrow_patches", &suits_byte_patches, "Whether a table of type bytes serves this dictionary.")
       .def(
           "sample",

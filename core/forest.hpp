@@ -222,7 +222,7 @@ class Forest {
     }
     require(terms == a.term_cell.size(), "terms do not fit the nodes");
     for (std::size_t t = 0; t < a.term_cell.size(); ++t)
-      require(a.term_cell[t] < layout_.cells() && std::isfinite(a.term_weight[t]) && std::abs(a.term_weight[t]) < 0x1.0p62 &&
+      require(a.term_cell[t] < layout_.cells() - 1 && std::isfinite(a.term_weight[t]) && std::abs(a.term_weight[t]) < 0x1.0p62 &&
                   (real_ || a.term_weight[t] == std::floor(a.term_weight[t])), "term");
     for (const std::uint32_t size : a.distribution_size) {
       require(size > 0, "empty distribution");

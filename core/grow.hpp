@@ -132,7 +132,7 @@ class Grower {
          Criterion criterion, const Poll& poll)
       : rule_(rule), poll_(poll), class_count_(targets.class_count),
         own_{&projection, std::move(criterion), SplitSearch<Value, Criterion>(rule.splitter)}, sampler_(dictionary),
-        has_forms_(dictionary.has_forms()), in_order_(dictionary.has_biases()), crew_(boosted ? rule.threads : 1) {
+        has_forms_(dictionary.has_forms()), in_order_(dictionary.has_biases()), crew_(boosted ? std::min(rule.threads, (rule.candidates + lanes - 1) / lanes) : 1) {
     for (std::size_t i = 1; i < crew_.size(); ++i) {
       projections_.push_back(projection.copy());
       others_.push_back({projections_.back().get(), own_.criterion, own_.search});

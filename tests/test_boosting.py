@@ -261,7 +261,7 @@ def test_the_first_guess_is_the_best_constant(name):
     first = loss.baseline()
 
     def average(scores):
-        return loss.average(np.tile(scores, (31, 1)), np.arange(31))
+        return loss.average(np.tile(scores, (31, 1)), np.arange(31), loss.weight)
 
     best = average(first)
     for _ in range(200):

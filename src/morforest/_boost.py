@@ -19,6 +19,7 @@ from morforest.channels import RAW, to_core
 
 COPIES, SUBSETS = 2**63 + 1, 2**63 + 2  # number draws of copies and of atoms; no round has these
 GENERATIONS = 16  # of copies in a fit
+LARGEST_STEP = 2.0**900  # of a gradient or curvature; those of sensible fits are far smaller
 ROUNDS_A_SUBSET = 5  # that share atoms, where the dictionary is a subset
 
 
@@ -70,6 +71,12 @@ class Boosting:
         if (self.weight != 1).any():
             weight = self.weight[:, np.newaxis]
             gradient, curvature = gradient * weight, curvature * weight
+        largest = max(np.abs(gradient).max(), curvature.max())
+        if not largest < LARGEST_STEP:
+            raise ValueError(
+                f"The loss overflows in round {number + 1}: learning_rate={self.learning_rate:g} "
+                "is too large for these targets; use a smaller one."
+            )
         gradients = core.Gradients(rows, outputs)
         gradients.set(gradient, curvature)
         key = np.array([core.tree_key(self.seed, number)], dtype=np.uint64)

@@ -79,7 +79,11 @@ class Plan:
             integral &= bounds.integral
             forms |= bounds.forms
             positions = max(positions, bounds.positions)
-            side = max(side, math.inf if bounds.forms else min(bounds.side, bounds.mass))
+            crossing = part._crosses_channels and any(
+                source.largest_of_nonnegative(1.0)[1] for source in self._sources_of(part)
+            )
+            one_side = math.inf if bounds.forms or crossing else min(bounds.side, bounds.mass)
+            side = max(side, one_side)
             for source in self._sources_of(part):
                 if source == RAW:
                     mass = max(mass, bounds.mass)
@@ -129,6 +133,8 @@ def cumulative_fractions(probabilities: np.ndarray) -> np.ndarray:
 
 class Dictionary(BaseEstimator):
     """Shared behaviour: parameters, comparison and sampling."""
+
+    _crosses_channels = False  # whether an atom may look at two channels
 
     def sample(
         self,

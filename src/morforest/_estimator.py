@@ -22,7 +22,7 @@ from morforest._grow import (
     make_bagging,
     sum_out_of_bag,
 )
-from morforest._model import Forest, assemble
+from morforest._model import Forest, assemble, require_same_cells
 from morforest._numbers import (
     WEIGHT_LIMIT,
     TargetFormat,
@@ -95,13 +95,13 @@ class BaseMorf(BaseEstimator):
         n_samples = len(X)
         target = self._read_target(y, n_samples)
         weights = validation.check_weights(sample_weight, n_samples)
-        chosen = self._choose_dictionary(X, target, weights, shape)
-        plan = resolve(chosen, shape, self.channel_axis)
-        plan = replace(plan, dictionary=clone(plan.dictionary))  # later changes must not reach it
         kept = None
         if weights is not None and not weights.all():  # such rows are as if they were not there
             kept = np.flatnonzero(weights)
             X, target, weights = X[kept], target[kept], weights[kept]
+        chosen = self._choose_dictionary(X, target, weights, shape)
+        plan = resolve(chosen, shape, self.channel_axis)
+        plan = replace(plan, dictionary=clone(plan.dictionary))  # later changes must not reach it
 
         before = self._earlier_forest(shape)
         first = before.n_trees if before else 0
@@ -196,6 +196,8 @@ class BaseMorf(BaseEstimator):
                     "warm_start needs data like those of the first fit: their range or kind of "
                     "numbers differs too much. Fit a new forest instead."
                 )
+        if before is not None:
+            require_same_cells(before, plan.build(direct=cell_format.real))
         table = TrainingTable(X, plan, cell_format, cells, self.n_jobs)
         tree_weight = WEIGHT_LIMIT if fractional is not None and not draws else draws or total
         tree_weight *= 1 + (copier.copies if copier else 0)
@@ -213,6 +215,7 @@ class BaseMorf(BaseEstimator):
             class_factors,
             classes,
             target if classes.size else EMPTY_CLASSES,
+            times=1 + (copier.copies if copier else 0),
         )
         return GrowthTask(table, bagging, self._seed, targets, rule, copier), target_format
 

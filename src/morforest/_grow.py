@@ -113,6 +113,7 @@ class Bagging:
     class_weight: Any
     classes: np.ndarray
     codes: np.ndarray
+    times: int = 1  # how often a tree has each row: once, and its copies
 
     def bags(self, tree_keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return counts and weights of the rows in each tree (trees, rows); one array if equal."""
@@ -135,7 +136,7 @@ class Bagging:
             if factors[self.codes][count > 0].any():  # else only classes of weight zero were drawn
                 unit = unit * factors[self.codes]
         count = np.where(unit > 0, count, 0).astype(np.uint32)
-        return count, fixed_weights(unit, count)
+        return count, fixed_weights(unit, count, self.times)
 
 
 def make_bagging(
@@ -147,6 +148,7 @@ def make_bagging(
     class_weight: Any,
     classes: np.ndarray,
     codes: np.ndarray,
+    times: int = 1,
 ) -> Bagging:
     """Put the rows into canonical order and cumulate their weights."""
     order = canonical_order(hashes, target)
@@ -164,7 +166,7 @@ def make_bagging(
             cumulative = np.cumsum(np.maximum(fixed, 1), dtype=np.uint64)
         else:
             extra = fractional
-    return Bagging(order, cumulative, draws, count, extra, class_weight, classes, codes)
+    return Bagging(order, cumulative, draws, count, extra, class_weight, classes, codes, times)
 
 
 def canonical_order(hashes: np.ndarray, target: np.ndarray) -> np.ndarray:

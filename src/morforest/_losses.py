@@ -39,10 +39,9 @@ class Loss:
         """Return the loss of each sample."""
         raise NotImplementedError
 
-    def average(self, scores: np.ndarray, rows: np.ndarray) -> float:
-        """Return the weighted mean of the losses of some rows."""
-        part = self.of(rows).values(scores[rows])
-        return float(part @ self.weight[rows] / self.weight[rows].sum())
+    def average(self, scores: np.ndarray, rows: np.ndarray, weight: np.ndarray) -> float:
+        """Return the mean of the losses of some rows, weighted as given."""
+        return float(self.of(rows).values(scores[rows]) @ weight / weight.sum())
 
     def of(self, rows: np.ndarray) -> Loss:
         """Return the loss of some rows, which may repeat."""

@@ -476,6 +476,21 @@ class Forest:
         return total
 
 
+def require_same_cells(before: Forest, built: Any) -> None:
+    """Raise if the trees of an earlier fit look at other cells than those of a new dictionary."""
+    pairs = (
+        (before.views, built.views),
+        (before.sources, built.view_sources),
+        (before.pooled_views, built.pooled_views),
+    )
+    same = all(np.array_equal(a, b) for a, b in pairs)
+    if not same or bool(len(before.form_op)) != built.has_forms:
+        raise ValueError(
+            "warm_start needs a dictionary that looks at the same channels with the same kinds of "
+            "atoms as that of the first fit: set dictionary back, or fit a new model."
+        )
+
+
 def assemble(
     grown: list[dict[str, np.ndarray]],
     shape: tuple[int, ...],

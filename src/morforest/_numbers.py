@@ -285,13 +285,13 @@ def whole_weights(weights: np.ndarray) -> np.ndarray | None:
     return None
 
 
-def fixed_weights(unit: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """Make 32-bit weights of rows that count `count` times `unit`.
+def fixed_weights(unit: np.ndarray, count: np.ndarray, times: int = 1) -> np.ndarray:
+    """Make 32-bit weights of rows that count `count` times `unit`; all are there `times` times.
 
     Whole units stay as they are, others become fixed point, at least one. The unit is rounded and
     then multiplied, so that a count of two is the same as the row twice.
     """
-    total = exact_sum(unit * count)
+    total = times * exact_sum(unit * count)
     if total < WEIGHT_LIMIT and (unit == np.rint(unit)).all():
         return (unit * count).astype(np.uint32)
     exponent = math.frexp(total)[1]

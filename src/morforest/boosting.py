@@ -19,7 +19,7 @@ from morforest._dictionary import Plan, resolve, seed_from
 from morforest._estimator import BaseMorf, limit
 from morforest._grow import Progress, TrainingTable, canonical_order
 from morforest._kernel import core
-from morforest._model import Forest, assemble
+from morforest._model import Forest, assemble, require_same_cells
 from morforest._numbers import choose_format, whole_weights
 from morforest.augment import make_copier
 from morforest.dictionary import Axis, Mixture
@@ -28,6 +28,7 @@ __all__ = ["MorfBoostingClassifier", "MorfBoostingRegressor"]
 
 VALIDATION = 2**63  # numbers the draw of the rows that are held out; no round has that number
 LARGEST_COUNT = 1e15  # of a Poisson target
+MOST_REPEATED = 64  # mean of whole-number weights that mean repeated samples
 
 _PARAMETERS = """dictionary : dictionary object, name or None, default=None
         Where split candidates come from, as in :class:`MorfClassifier`. None chooses by the shape
@@ -146,14 +147,14 @@ class BaseBoosting(BaseMorf):
         X, shape = validation.check_samples(self, X, fitting=True)
         target = self._read_target(y, len(X))
         weights = validation.check_weights(sample_weight, len(X))
+        if weights is not None and not weights.all():
+            kept = np.flatnonzero(weights)
+            X, target, weights = X[kept], target[kept], weights[kept]
         chosen = self._choose_dictionary(X, target, weights, shape)
         if self.dictionary is None and len(shape) == 1:
             chosen = Mixture([Axis(), chosen])
         plan = resolve(chosen, shape, self.channel_axis)
         plan = replace(plan, dictionary=clone(plan.dictionary))
-        if weights is not None and not weights.all():
-            kept = np.flatnonzero(weights)
-            X, target, weights = X[kept], target[kept], weights[kept]
 
         before = self._forest if self.warm_start else None
         first = 0
@@ -164,8 +165,9 @@ class BaseBoosting(BaseMorf):
         if first == self.max_iter:
             warnings.warn("warm_start with the same max_iter adds no rounds.", UserWarning, 3)
             return self
-        task, held_out = self._prepare_rounds(X, target, weights, plan, before)
-        self._run_rounds(task, held_out, first, shape, before)
+        task, held_out, judged = self._prepare_rounds(X, target, weights, plan, before)
+        self._fitted_loss = self._loss_name()
+        self._run_rounds(task, held_out, judged, first, shape, before)
         return self
 
     def _prepare_rounds(
@@ -175,9 +177,11 @@ class BaseBoosting(BaseMorf):
         weights: np.ndarray | None,
         plan: Plan,
         before: Forest | None,
-    ) -> tuple[Boosting, np.ndarray]:
+    ) -> tuple[Boosting, np.ndarray, np.ndarray]:
         """Turn samples, targets, weights and parameters into what the rounds share."""
         whole = None if weights is None else whole_weights(weights)
+        if whole is not None and whole.sum() > MOST_REPEATED * len(X):
+            whole = None  # as many samples would take long: a weight then multiplies instead
         copies = np.ones(len(X), dtype=np.uint32) if whole is None else whole
         weight = np.ones(len(X)) if weights is None or whole is not None else weights
         weight = weight * self._class_factors_of(target, weight * copies)
@@ -202,16 +206,21 @@ class BaseBoosting(BaseMorf):
                     "warm_start needs data like those of the first fit: their range or kind of "
                     "numbers differs too much. Fit a new model instead."
                 )
+        if before is not None:
+            require_same_cells(before, plan.build(direct=cell_format.real))
         table = TrainingTable(X, plan, cell_format, cells, self.n_jobs)
         order = canonical_order(table.core.hash, target)
         held_out = self._hold_out(target, order)
+        judged = (copies * weight)[held_out]
         copies = np.where(held_out, 0, copies).astype(np.uint32)
         samples = max(1, round(self.subsample * int(copies.sum())))
         leaf = check.count_or_fraction("min_samples_leaf", self.min_samples_leaf, samples)
         rule["min_samples_leaf"] = limit(leaf)
         loss = self._make_loss(target, weight)
         if before is None:
-            self._baseline = loss.of(np.repeat(np.arange(len(X)), copies)).baseline()
+            trained = loss.of(np.flatnonzero(copies))
+            trained.weight = trained.weight * copies[copies > 0]
+            self._baseline = trained.baseline()
         task = Boosting(
             table=table,
             loss=loss,
@@ -229,32 +238,34 @@ class BaseBoosting(BaseMorf):
             period=max(1, -(-int(self.max_iter) // GENERATIONS)),
             n_jobs=self.n_jobs,
         )
-        return task, np.flatnonzero(held_out)
+        return task, np.flatnonzero(held_out), judged
 
     def _run_rounds(
         self,
         task: Boosting,
         held_out: np.ndarray,
+        judged: np.ndarray,
         first: int,
         shape: tuple[int, ...],
         before: Forest | None,
     ) -> None:
         """Make the rounds, and keep them even if they are interrupted."""
-        train = np.repeat(np.arange(len(task.copies)), task.copies)
-        train_scores = list(self.train_score_) if first else []
-        validation_scores = list(self.validation_score_) if first else []
+        train = np.flatnonzero(task.copies)
+        counted = task.copies[train] * task.weight[train]
+        train_scores = list(self.train_score_[:first]) if first else []
+        validation_scores = list(self.validation_score_[:first]) if first else []
         grown: list[dict[str, np.ndarray]] = []
-        best = min(validation_scores[:first], default=np.inf)
+        best = min(validation_scores, default=np.inf)
         best_round = first
         progress = Progress(int(self.max_iter) - first, self.verbose, "rounds")
         stop = core.StopFlag()
         try:
             for some in task.rounds(range(first, int(self.max_iter)), stop):
                 grown.append(some)
-                found = {"training": task.loss.average(task.scores, train)}
+                found = {"training": task.loss.average(task.scores, train, counted)}
                 train_scores.append(found["training"])
                 if len(held_out):
-                    found["validation"] = task.loss.average(task.scores, held_out)
+                    found["validation"] = task.loss.average(task.scores, held_out, judged)
                     validation_scores.append(found["validation"])
                 told = (f", {name} loss {value:.5g}" for name, value in found.items())
                 progress.advance(1, "".join(told))
@@ -268,9 +279,13 @@ class BaseBoosting(BaseMorf):
             raise
         finally:
             progress.close()
+            tried = bool(grown)
+            if len(held_out) and best < np.inf:
+                del grown[best_round - first :]
+            if tried and not grown:  # none was better than those of the first fit
+                self.train_score_ = np.array(train_scores)
+                self.validation_score_ = np.array(validation_scores)
             if grown:
-                if len(held_out) and best_round > first:
-                    del grown[best_round - first :]
                 self._forest = assemble(
                     grown,
                     shape,
@@ -294,6 +309,17 @@ class BaseBoosting(BaseMorf):
             raise ValueError(
                 f"warm_start needs the samples' shape and classes of the first fit: got shape "
                 f"{shape}, had {before.shape}."
+            )
+        if self._fitted_loss != self._loss_name():
+            raise ValueError(
+                f"warm_start needs the loss of the first fit, {self._fitted_loss!r}, got "
+                f"{self._loss_name()!r}: set it back, or fit a new model."
+            )
+        if bool(self.early_stopping) != bool(len(self.validation_score_)):
+            raise ValueError(
+                "warm_start needs early_stopping as in the first fit, got "
+                f"early_stopping={self.early_stopping!r}: the samples held out would have been "
+                "trained on. Fit a new model instead."
             )
         if self.max_iter < before.n_trees:
             raise ValueError(
@@ -469,6 +495,9 @@ class MorfBoostingClassifier(ClassifierMixin, BaseBoosting):
         self.classes_ = classes
         self.n_classes_ = len(classes)
         return codes
+
+    def _loss_name(self) -> tuple[Any, ...]:
+        return ("log_loss",)
 
     def _make_loss(self, target: np.ndarray, weight: np.ndarray) -> losses.Loss:
         return losses.make_loss("log_loss", target, weight, classes=len(self.classes_))
@@ -654,11 +683,14 @@ class MorfBoostingRegressor(RegressorMixin, BaseBoosting):
             self._exponent = 0 if self.loss == "poisson" else int(np.frexp(np.abs(target).max())[1])
         return np.ldexp(target, -self._exponent)
 
+    def _loss_name(self) -> tuple[Any, ...]:
+        return (self.loss, self.quantile) if self.loss == "quantile" else (self.loss,)
+
     def _make_loss(self, target: np.ndarray, weight: np.ndarray) -> losses.Loss:
         return losses.make_loss(self.loss, target, weight, quantile=float(self.quantile))
 
     def _values(self, scores: np.ndarray) -> np.ndarray:
-        if self.loss == "poisson":
+        if self._fitted_loss == ("poisson",):
             return losses.exp(scores[:, 0])
         values: np.ndarray = np.ldexp(scores[:, 0], self._exponent)
         return values

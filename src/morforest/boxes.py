@@ -355,6 +355,8 @@ class Pair(Boxes):
     array([[ 0., -1.,  0.,  1.]])
     """
 
+    _crosses_channels = True
+
     def __init__(
         self,
         min_size: Any = 1,

@@ -168,6 +168,10 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
             )
         if cells.extra_bits:  # cells are so much finer than those of training
             np.ldexp(out, -cells.extra_bits, out=out)
+        if not (np.isfinite(out.min(initial=0)) and np.isfinite(out.max(initial=0))):
+            raise ValueError(
+                "X has values so large that atoms exceed what float32 holds: scale X down."
+            )
         return out
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

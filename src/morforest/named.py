@@ -10,7 +10,7 @@ import numpy as np
 from morforest._dictionary import Dictionary, Plan, resolve
 from morforest._grow import grow_trees, sum_out_of_bag
 from morforest._kernel import core
-from morforest._numbers import to_core_dtype
+from morforest._numbers import choose_format, to_core_dtype
 from morforest.boxes import Haar, Pair, Patch, Variance
 from morforest.channels import Difference, Gradient, Magnitude, Raw
 from morforest.dictionary import Axis, Mixture, SparseOblique, Subset
@@ -101,6 +101,8 @@ def try_dictionaries(
     scores = {}
     for name in names_for(shape, channel_axis):
         plan = resolve(choose_dictionary(name, shape, channel_axis), shape, channel_axis)
+        if not _takes(plan, X):
+            continue
         first, second = _errors_out_of_bag(plan, X, target, weights, truth, classes, trees, like)
         seen = np.isfinite(first[:, 0]) & np.isfinite(second[:, 0])
         products = (first * second)[seen].sum(axis=1)
@@ -111,6 +113,15 @@ def try_dictionaries(
             mean = 2.0 * mean * len(products) / spread if spread > 0 else 0.0
         scores[name] = 1.0 - 0.5 * mean if seen.any() else 0.0
     return scores
+
+
+def _takes(plan: Plan, X: np.ndarray) -> bool:
+    """Say whether a dictionary takes the samples: some need exact integers."""
+    try:
+        choose_format(X, plan.bounds())
+    except ValueError:
+        return False
+    return True
 
 
 def _errors_out_of_bag(

@@ -1,0 +1,154 @@
+"""Awkward uses that once went wrong."""
+
+import warnings
+
+import numpy as np
+import pytest
+from test_determinism import digits, table
+
+from morforest import (
+    AtomFeatures,
+    Axis,
+    Difference,
+    ImageCopies,
+    Magnitude,
+    MorfBoostingClassifier,
+    MorfBoostingRegressor,
+    MorfClassifier,
+    Pair,
+    Patch,
+)
+from morforest._dictionary import resolve
+from morforest._grow import TrainingTable
+from morforest._numbers import choose_format
+
+
+@pytest.mark.parametrize("kind", [MorfClassifier, MorfBoostingClassifier])
+@pytest.mark.parametrize("other", [Axis(), Patch(channels=Magnitude()), Patch(pool="max")])
+def test_another_dictionary_cannot_go_on_from_old_trees(kind, other):
+    X, y = digits(60)
+    trees = "max_iter" if kind is MorfBoostingClassifier else "n_estimators"
+    model = kind(Patch(), warm_start=True, random_state=0, **{trees: 3}).fit(X, y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="set dictionary back"):
+        model.set_params(dictionary=other, **{trees: 4}).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), before)
+    # Other sizes of the same kind look at the same cells.
+    model.set_params(dictionary=Patch(1, 4), **{trees: 4}).fit(X, y)
+
+
+def test_another_loss_cannot_go_on_from_old_rounds():
+    X, _, y = table(80)
+    model = MorfBoostingRegressor(max_iter=3, warm_start=True, random_state=0).fit(X, y)
+    before = model.predict(X)
+    model.set_params(loss="poisson", max_iter=4)
+    np.testing.assert_array_equal(model.predict(X), before)
+    with pytest.raises(ValueError, match="needs the loss of the first fit"):
+        model.fit(X, y)
+
+
+def test_copies_take_weights_that_are_not_whole():
+    X, y = digits(80)
+    for parameters in ({"class_weight": "balanced"}, {"class_weight": {0: 1, 1: 2.5}}):
+        copies = MorfClassifier(
+            Patch(), augment=ImageCopies(), n_estimators=4, random_state=0, **parameters
+        )
+        assert copies.fit(X, y).score(X, y) > 0.6
+    weights = np.linspace(0.5, 2, len(y))
+    copies = MorfClassifier(Patch(), augment=ImageCopies(), n_estimators=4, bootstrap=False)
+    assert copies.fit(X, y, sample_weight=weights).score(X, y) > 0.9
+
+
+def test_pairs_across_a_signed_channel_do_not_overflow():
+    X = np.zeros((4, 64, 8))
+    X[0, :, 3:] = X[1, :, :4] = 255
+    X[2, ::2] = 255
+    channels = [Difference(-1), Magnitude()]
+    dictionary = Pair((64, 1), (64, 1), (0, 7), channels=channels)
+    plan = resolve(dictionary, (64, 8))
+    flat = X.reshape(4, -1)
+    cells = choose_format(flat, plan.bounds())[1]
+    values = []
+    for source in plan.sources():
+        found = source.largest_of_nonnegative(255.0)
+        values.append(found[0] * 64)
+    assert sum(values) < 2.0 ** (8 * np.dtype(cells.cell_type).itemsize - 1)
+    TrainingTable(flat, plan, *choose_format(flat, plan.bounds()))
+
+
+def test_early_stopping_goes_on_where_it_was():
+    X, y, _ = table(300)
+    flip = np.random.default_rng(0).random(300) < 0.3
+    y = np.where(flip, 1 - y, y)
+    model = MorfBoostingClassifier(
+        max_iter=200, early_stopping=True, n_iter_no_change=5, warm_start=True, random_state=0
+    ).fit(X, y)
+    rounds, scores = model.n_iter_, model.validation_score_
+    assert rounds == np.argmin(scores) + 1 < len(scores)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y)
+    assert model.n_iter_ == rounds
+    assert model.n_iter_ == len(model._forest.tree_begin) - 1
+    np.testing.assert_allclose(model.validation_score_[: len(scores)], scores, rtol=1e-12)
+    with pytest.raises(ValueError, match="early_stopping as in the first fit"):
+        model.set_params(early_stopping=False, max_iter=300).fit(X, y)
+
+
+def test_held_out_samples_count_what_they_weigh():
+    X, y, _ = table(200)
+    weights = np.where(np.arange(200) % 2, 1.0, 9.0)
+    models = [
+        MorfBoostingClassifier(max_iter=4, early_stopping=True, random_state=0).fit(X, y, w)
+        for w in (weights, weights + 1e-9 * (np.arange(200) == 0))
+    ]
+    a, b = (model.validation_score_ for model in models)
+    assert np.abs(a - b).max() < 0.05
+
+
+def test_huge_whole_weights_take_no_time():
+    X, y, _ = table(40)
+    model = MorfBoostingClassifier(max_iter=50, random_state=0)
+    assert model.fit(X, y, np.full(40, 1e7)).score(X, y) > 0.8
+
+
+def test_auto_skips_names_that_refuse_the_samples():
+    X, y, _ = table(60)
+    X = np.hstack([X, X])
+    X[:, 1] *= 1e12
+    X[:, 2] *= 1e-9
+    model = MorfClassifier("auto", n_estimators=10, random_state=0).fit(X, y)
+    assert "axis" in model.dictionary_scores_
+    assert "series" not in model.dictionary_scores_
+
+
+def test_samples_of_weight_zero_do_not_judge_dictionaries():
+    X, y = digits(120)
+    weights = np.repeat([1.0, 0.0], 60)
+    noise = np.concatenate([y[:60], y[60:][::-1]])
+    auto = MorfClassifier("auto", n_estimators=10, random_state=0)
+    alone = auto.fit(X[:60], y[:60]).dictionary_scores_
+    assert auto.fit(X, noise, weights).dictionary_scores_ == alone
+
+
+def test_many_threads_are_no_more_than_there_is_to_share():
+    X, y = digits(300)
+    few, many = (
+        MorfBoostingClassifier(Patch(), max_iter=2, random_state=0, n_jobs=n).fit(X, y)
+        for n in (1, 400)
+    )
+    np.testing.assert_array_equal(few.predict_proba(X), many.predict_proba(X))
+
+
+def test_atoms_beyond_float32_are_refused():
+    X = np.random.default_rng(0).standard_normal((20, 8)) * 1e100
+    with pytest.raises(ValueError, match="scale X down"):
+        AtomFeatures(Patch(), n_atoms=10, random_state=0).fit_transform(X)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_steps_that_overflow_name_the_learning_rate():
+    X, _, y = table(60)
+    model = MorfBoostingRegressor(learning_rate=1e6, max_iter=500, random_state=0)
+    with pytest.raises(ValueError, match="learning_rate=1e\\+06 is too large"):
+        model.fit(X, y)
