@@ -5,6 +5,7 @@ The test images are always the same, so the spread over repeats is that of train
 """
 
 import functools
+import statistics
 from pathlib import Path
 
 import models
@@ -111,3 +112,25 @@ def figures(csvs, pngs):
     style.legend(figure, panels)
     style.save(figure, Path(pngs) / "mnist.png")
     write_whole(Path(csvs) / "mnist.md", error_table(rows, authors))
+    write_whole(Path(csvs) / "mnist-published.md", published_table(rows, authors["MORF"]))
+
+
+def published_table(rows, authors):
+    """Where the authors' single fit lies among ours."""
+    lines = []
+    for n, rate in authors.items():
+        ours = [row["error"] for row in rows if (row["n"], row["classifier"]) == (n, "MORF")]
+        if len(ours) < 2:
+            continue
+        spread = statistics.stdev(ours)
+        lines.append(
+            [
+                f"{n:,}",
+                style.rate_and_error(ours),
+                style.rate(spread),
+                style.rate(rate),
+                f"{(statistics.mean(ours) - rate) / spread:+.1f}",
+            ]
+        )
+    heads = ["n", "ours", "spread of one fit", "published", "ours less published, in spreads"]
+    return style.markdown(heads, lines)
