@@ -303,7 +303,8 @@ class Subset(Dictionary):
     """A few atoms of a dictionary, drawn once for a tree: its nodes choose among them.
 
     Their values are computed once for each sample of the tree, and a node looks them up. This is
-    worth it where atoms are costly: many cells, derived channels, pooling. Trees differ more from
+    worth it where atoms are costly (many cells, derived channels, pooling) and samples many. Trees
+    differ more from
     each other, and their nodes less, than with new atoms at each node.
 
     Parameters
