@@ -304,8 +304,7 @@ class Subset(Dictionary):
 
     Their values are computed once for each sample of the tree, and a node looks them up. This is
     worth it where atoms are costly (many cells, derived channels, pooling) and samples many. Trees
-    differ more from
-    each other, and their nodes less, than with new atoms at each node.
+    differ more from each other, and their nodes less, than with new atoms at each node.
 
     Parameters
     ----------
