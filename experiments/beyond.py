@@ -58,13 +58,3 @@ def measure(name, seed, X, y, X_test, y_test, channel_axis=None):
 def with_loss(rows, loss=lambda row: row["error"]):
     """The rows with what all studies have in common: the lower the better."""
     return [{**row, "loss": loss(row)} for row in rows]
-
-
-def losses(rows, data, n, classifier, measure="loss"):
-    """By repeat."""
-    wanted = (data, n, classifier)
-    return {
-        row["repeat"]: row[measure]
-        for row in rows
-        if (row["data"], row["n"], row["classifier"]) == wanted
-    }

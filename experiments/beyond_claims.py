@@ -12,7 +12,7 @@ import beyond_volumes
 import numpy as np
 import realdata
 import style
-from claims import NO, YES, difference, verdict
+from claims import NO, YES, by_repeat, difference, verdict
 from store import write_whole
 
 STUDIES = {
@@ -83,7 +83,7 @@ def claim(title, target, values, excess):
 
 
 def at_most(studies, study, data, n, classifier, target):
-    values = list(beyond.losses(studies[study], data, n, classifier).values())
+    values = list(by_repeat(studies[study], data, n, classifier, "loss").values())
     title = f"{data}, n = {n:,}: error of *{classifier}*"
     return claim(title, f"at most {style.rate(target)}", values, np.array(values) - target)
 
@@ -96,7 +96,7 @@ def paired(a, b):
 def best(rows, data, n, wanted):
     """The classifier of the lowest mean loss at a place, and its losses."""
     at = {
-        name: beyond.losses(rows, data, n, name)
+        name: by_repeat(rows, data, n, name, "loss")
         for name in sorted({row["classifier"] for row in rows})
         if wanted(name)
     }
@@ -112,7 +112,7 @@ def against_network(rows):
     lines = []
     for n in sorted({row["n"] for row in rows if beyond.ours(row["classifier"])}):
         name, ours = best(rows, "MNIST", n, beyond.ours)
-        network = beyond.losses(rows, "MNIST", n, NETWORK)
+        network = by_repeat(rows, "MNIST", n, NETWORK, "loss")
         excess = paired(ours, network)
         target = f"below {NETWORK}"
         if len(excess):
@@ -166,8 +166,7 @@ def more_auc(rows):
     sizes = {row["n"] for row in rows} or {0}
     for name in ("forest patch", "forest image"):
         ours, peer = (
-            beyond.losses(rows, realdata.ADRENAL, max(sizes), who, "auc")
-            for who in (name, beyond.PEER)
+            by_repeat(rows, realdata.ADRENAL, max(sizes), who, "auc") for who in (name, beyond.PEER)
         )
         excess = MORE_AUC - paired(ours, peer)
         target = f"{style.rate(MORE_AUC)} above {beyond.PEER}"
@@ -221,7 +220,7 @@ def contests(studies):
             counts, above = {YES: 0, NO: 0}, []
             for data, n in places(rows):
                 _, peer = best(rows, data, n, is_peer)
-                excess = paired(beyond.losses(rows, data, n, name), peer)
+                excess = paired(by_repeat(rows, data, n, name, "loss"), peer)
                 if not len(excess):
                     continue
                 met = np.mean(excess) <= 0
