@@ -11,6 +11,7 @@ import beyond_tables
 import beyond_volumes
 import numpy as np
 import realdata
+import simulations
 import style
 from claims import NO, YES, by_repeat, difference, verdict
 from store import write_whole
@@ -58,6 +59,7 @@ def write(csvs):
         "beyond-losses": lost(studies),
         "choose-errors": choice(studies, "loss", style.rate),
         "choose-seconds": choice(studies, "train_seconds", "{:.3g}".format),
+        "best": plain_and_best(studies),
     }.items():
         write_whole(csvs / f"{name}.md", style.markdown(header, lines))
 
@@ -284,6 +286,7 @@ CHOICES = (
         None,
     ),
 )
+PAPERS = ("MORF", "SPORF", "RF", simulations.WRAPPING, simulations.SHORT)  # grown by this library
 # A column shows the first of its estimators that a study has.
 COLUMNS = {
     "random forest": (beyond.PEER,),
@@ -325,6 +328,26 @@ def choice(studies, measure, text):
             ]
         lines.append([title, *cells])
     return ["", *COLUMNS, "best other"], lines
+
+
+def plain_and_best(studies):
+    """For the README: what the paper's patches reach, what the best of ours, what others."""
+    lines = []
+    for title, study, data, n in CHOICES:
+        rows = [row for row in studies[study] if row["data"] in data and n in (None, row["n"])]
+        losses = means_over(rows, data, "loss")
+        plain = next((name for name in COLUMNS["forest, patches"] if name in losses), None)
+        ours = [name for name in losses if beyond.ours(name) and name != plain]
+        if plain is None or not ours:
+            continue
+        others = [name for name in losses if is_peer(name) and name not in PAPERS]
+        cells = [style.rate(losses[name]) if name in losses else "" for name in (beyond.PEER,)]
+        cells.append(style.rate(losses[plain]))
+        for names in (ours, others):
+            name = min(names, key=losses.get, default=None)
+            cells.append(f"{style.rate(losses[name])} ({name})" if name else "")
+        lines.append([title, *cells])
+    return ["", "random forest", "MORF, plain patches", "best of ours", "best other library"], lines
 
 
 def means_over(rows, data, measure):

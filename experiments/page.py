@@ -9,14 +9,17 @@ from pathlib import Path
 
 from store import FOLDER, write_whole
 
-PAGES = Path(__file__).resolve().parent.parent / "docs"
+ROOT = Path(__file__).resolve().parent.parent
 PLACE = re.compile(r"(<!-- table (?P<name>[\w-]+) -->\n)(?P<old>.*?)(?=<!-- end -->)", re.DOTALL)
 
 
-def fill(pages: Path = PAGES, results: Path = FOLDER) -> list[str]:
-    """Bring every marked place of every page up to date; returns the tables that are not there."""
+def fill(root: Path = ROOT, results: Path = FOLDER) -> list[str]:
+    """Bring every marked place up to date, of the README and of each page in docs.
+
+    Returns the tables that are not there.
+    """
     missing = []
-    for page in sorted(pages.glob("*.md")):
+    for page in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
         old = page.read_text()
         new = filled(old, results)
         if new != old:
