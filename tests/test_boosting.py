@@ -406,6 +406,37 @@ def test_a_whole_weight_is_a_repeated_row(subsample):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize(
+    ("samples", "share", "leaf"), [(12, 0.8, 3), (60, 0.8, 16), (100, 0.8, 20), (5001, 0.5, 20)]
+)
+def test_defaults_follow_the_number_of_samples(samples, share, leaf):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(samples, 3))
+    for kind, y in (
+        (MorfBoostingClassifier, (X[:, 0] > 0).astype(int)),
+        (MorfBoostingRegressor, X[:, 0]),
+    ):
+        by_default = kind(Axis(), max_iter=3, random_state=0).fit(X, y)
+        named = kind(
+            Axis(), max_iter=3, subsample=share, min_samples_leaf=leaf, random_state=0
+        ).fit(X, y)
+        assert_same_forest(by_default, named)
+        assert by_default.get_n_leaves().max() > 1
+
+
+def test_defaults_count_the_samples_that_are_trained_on():
+    # 5,500 rows of which a tenth is held out; 1,300 rows, each four times.
+    X = np.random.default_rng(0).normal(size=(5500, 2))
+    y = (X[:, 0] > 0).astype(int)
+    model = MorfBoostingClassifier(Axis(), max_iter=2, random_state=0, early_stopping=True)
+    named = MorfBoostingClassifier(**model.get_params() | {"subsample": 0.8})
+    assert_same_forest(model.fit(X, y), named.fit(X, y))
+    X, y, weights = X[:1300], y[:1300], np.full(1300, 4)
+    model = MorfBoostingClassifier(Axis(), max_iter=2, random_state=0)
+    named = MorfBoostingClassifier(**model.get_params() | {"subsample": 0.5})
+    assert_same_forest(model.fit(X, y, weights), named.fit(X, y, weights))
+
+
 def test_class_weights_shift_the_decision():
     X, y = make_classification(400, 6, weights=[0.9], random_state=0)
     plain = MorfBoostingClassifier(Axis(), max_iter=30, random_state=0).fit(X, y)
@@ -474,11 +505,11 @@ def test_a_constant_target():
 BAD = {
     "max_iter": [0, 1.5, "many"],
     "learning_rate": [0, -1, "fast", math.nan],
-    "subsample": [0, 1.5, None],
+    "subsample": [0, 1.5, None, "half"],
     "splitter": ["best", 1],
     "max_depth": [0, "deep"],
     "max_leaf_nodes": [1],
-    "min_samples_leaf": [0, 1.5, None],
+    "min_samples_leaf": [0, 1.5, None, "few"],
     "l2": [-1, math.nan, "much"],
     "early_stopping": ["auto", 1],
     "validation_fraction": [0, 1, "some"],

@@ -387,12 +387,15 @@ NONLINEAR = Mixture(
 )
 
 
+BOOSTED = {"max_iter": 4, "subsample": 0.5, "min_samples_leaf": 5, "random_state": 0}
+
+
 def boosted(dictionary=None, **parameters):
-    return MorfBoostingClassifier(dictionary, **{"max_iter": 4, "random_state": 0} | parameters)
+    return MorfBoostingClassifier(dictionary, **BOOSTED | parameters)
 
 
 def boosted_numbers(**parameters):
-    return MorfBoostingRegressor(max_iter=4, random_state=0, **parameters)
+    return MorfBoostingRegressor(**BOOSTED | parameters)
 
 
 def golden_cases():
@@ -457,10 +460,11 @@ def golden_cases():
         ("copies", classifier(Patch(max_size=3), augment=ImageCopies()), X, y, None),
         ("copies of series", classifier(Axis(), augment=SeriesCopies()), X, y, None),
         ("boosted digits", boosted(Patch(max_size=3)), X, y, None),
-        ("boosted in halves", boosted(Haar(), subsample=0.5, max_leaf_nodes=6), X, y, weights),
+        ("boosted in halves", boosted(Haar(), max_leaf_nodes=6), X, y, weights),
         ("boosted copies", boosted(Patch(max_size=3), augment=ImageCopies()), X, y, None),
         ("boosted table", boosted(), flat, labels > 0, weights / 3 + 0.5),
         ("boosted numbers", boosted_numbers(), flat, target, None),
+        ("boosted by default", MorfBoostingClassifier(max_iter=4, random_state=0), X, y, None),
         ("boosted quantile", boosted_numbers(loss="quantile", quantile=0.3), flat, target, None),
         ("boosted counts", boosted_numbers(loss="poisson"), flat, np.abs(target), None),
         ("pooled max", classifier(Patch(1, 4, pool="max")), X, y, None),

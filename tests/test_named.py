@@ -102,7 +102,7 @@ def test_estimators_take_names(name):
     for model in (
         MorfClassifier(name, n_estimators=5, random_state=0),
         MorfRegressor(name, n_estimators=5, random_state=0),
-        MorfBoostingClassifier(name, max_iter=5, random_state=0),
+        MorfBoostingClassifier(name, max_iter=20, random_state=0),
     ):
         model.fit(X, y)
         assert model.dictionary == name

@@ -29,6 +29,8 @@ __all__ = ["MorfBoostingClassifier", "MorfBoostingRegressor"]
 VALIDATION = 2**63  # numbers the draw of the rows that are held out; no round has that number
 LARGEST_COUNT = 1e15  # of a Poisson target
 MOST_REPEATED = 64  # mean of whole-number weights that mean repeated samples
+SMALL_DATA = 5000  # training samples up to which a round sees most of them
+LEAF = 20  # samples of a leaf, where a round has enough
 
 _PARAMETERS = """dictionary : dictionary object, name or None, default=None
         Where split candidates come from, as in :class:`MorfClassifier`. None chooses by the shape
@@ -47,12 +49,14 @@ _PARAMETERS = """dictionary : dictionary object, name or None, default=None
         number of features for flat rows, and its square root for samples with more axes.
     splitter : {{"histogram", "exact", "random"}}, default="histogram"
         How thresholds are found, as in :class:`MorfClassifier`.
-    subsample : float, default=0.5
-        Share of the samples that a round sees, drawn anew for each.
+    subsample : float or "auto", default="auto"
+        Share of the samples that a round sees, drawn anew for each. "auto" is 0.8 of up to 5,000
+        training samples, and 0.5 of more.
     max_depth : int or None, default=6
         Largest depth of a tree; None does not limit it.
-    min_samples_leaf : int or float, default=5
-        Both sides of a split need as many samples. A float is a share of those of a round.
+    min_samples_leaf : int, float or "auto", default="auto"
+        Both sides of a split need as many samples. A float is a share of those of a round. "auto"
+        is 20, or a third of a round's samples where that is less.
     max_leaf_nodes : int or None, default=None
         Largest number of leaves of a tree; the splits with the largest gain come first.
     l2 : float, default=0.3
@@ -111,6 +115,27 @@ _ATTRIBUTES = """n_iter_ : int
         Share of the gain of the splits.
     split_shares_ : ndarray of the shape of a sample
         Share of splits that use a feature."""
+
+
+def share_of_round(subsample: Any, samples: int) -> float:
+    """Return the share of the training samples that a round sees."""
+    if isinstance(subsample, str) and subsample == "auto":
+        return 0.8 if samples <= SMALL_DATA else 0.5
+    if not check.is_number(subsample) or not 0 < subsample <= 1:
+        raise ValueError(f'subsample must be a number in (0, 1] or "auto", got {subsample!r}.')
+    return float(subsample)
+
+
+def samples_of_leaf(min_samples_leaf: Any, samples: int) -> int:
+    """Return how many samples a leaf needs at least, where a round has as many as given."""
+    if isinstance(min_samples_leaf, str) and min_samples_leaf == "auto":
+        return min(LEAF, max(1, samples // 3))
+    if isinstance(min_samples_leaf, str):
+        raise ValueError(
+            'min_samples_leaf must be an integer of at least 1, a float in (0, 1] or "auto", got '
+            f"{min_samples_leaf!r}."
+        )
+    return check.count_or_fraction("min_samples_leaf", min_samples_leaf, samples)
 
 
 class BaseBoosting(BaseMorf):
@@ -213,9 +238,9 @@ class BaseBoosting(BaseMorf):
         held_out = self._hold_out(target, order)
         judged = (copies * weight)[held_out]
         copies = np.where(held_out, 0, copies).astype(np.uint32)
-        samples = max(1, round(self.subsample * int(copies.sum())))
-        leaf = check.count_or_fraction("min_samples_leaf", self.min_samples_leaf, samples)
-        rule["min_samples_leaf"] = limit(leaf)
+        share = share_of_round(self.subsample, int(copies.sum()))
+        samples = max(1, round(share * int(copies.sum())))
+        rule["min_samples_leaf"] = limit(samples_of_leaf(self.min_samples_leaf, samples))
         loss = self._make_loss(target, weight)
         if before is None:
             trained = loss.of(np.flatnonzero(copies))
@@ -228,7 +253,7 @@ class BaseBoosting(BaseMorf):
             order=order,
             copies=copies,
             weight=weight,
-            share=float(self.subsample),
+            share=share,
             seed=self._seed,
             rule=rule,
             l2=float(self.l2),
@@ -350,8 +375,7 @@ class BaseBoosting(BaseMorf):
         check.check_integer("max_iter", self.max_iter, 1)
         if not check.is_number(self.learning_rate) or not 0 < self.learning_rate <= 1e6:
             raise ValueError(f"learning_rate must be positive, got {self.learning_rate!r}.")
-        if not check.is_number(self.subsample) or not 0 < self.subsample <= 1:
-            raise ValueError(f"subsample must be in (0, 1], got {self.subsample!r}.")
+        share_of_round(self.subsample, 1)
         check.check_choice("splitter", self.splitter, ("histogram", "exact", "random"))
         check.check_integer("max_depth", self.max_depth, 1, none=True)
         check.check_integer("max_leaf_nodes", self.max_leaf_nodes, 2, none=True)
@@ -362,7 +386,7 @@ class BaseBoosting(BaseMorf):
             raise ValueError(f"validation_fraction must be in (0, 1), got {fraction!r}.")
         check.check_integer("n_iter_no_change", self.n_iter_no_change, 1)
         check.check_fraction("tol", self.tol, 0.0, 1e30)
-        check.count_or_fraction("min_samples_leaf", self.min_samples_leaf, 1)
+        samples_of_leaf(self.min_samples_leaf, 1)
         check.check_jobs(self.n_jobs)
         check.check_random_state("random_state", self.random_state)
         if not isinstance(self.verbose, bool):
@@ -439,9 +463,9 @@ class MorfBoostingClassifier(ClassifierMixin, BaseBoosting):
         channel_axis: int | None = None,
         max_features: Any = "auto",
         splitter: str = "histogram",
-        subsample: float = 0.5,
+        subsample: float | str = "auto",
         max_depth: int | None = 6,
-        min_samples_leaf: int | float = 5,
+        min_samples_leaf: int | float | str = "auto",
         max_leaf_nodes: int | None = None,
         l2: float = 0.3,
         early_stopping: bool = False,
@@ -625,9 +649,9 @@ class MorfBoostingRegressor(RegressorMixin, BaseBoosting):
         channel_axis: int | None = None,
         max_features: Any = "auto",
         splitter: str = "histogram",
-        subsample: float = 0.5,
+        subsample: float | str = "auto",
         max_depth: int | None = 6,
-        min_samples_leaf: int | float = 5,
+        min_samples_leaf: int | float | str = "auto",
         max_leaf_nodes: int | None = None,
         l2: float = 0.3,
         early_stopping: bool = False,
