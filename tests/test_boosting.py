@@ -12,6 +12,7 @@ from common import assert_same_forest
 from hypothesis import given
 from hypothesis import strategies as st
 from problems import AXIS_LENGTHS, SELDOM, as_oracle, assert_same_atom, dictionaries, samples
+from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification, make_regression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_oracle import examples
@@ -143,7 +144,7 @@ def the_oracle(problem, model):
             max_leaf_nodes=parameters.get("max_leaf_nodes"),
         ),
         seed=model._seed,
-        order=np.lexsort((y, hashes)),
+        order=np.lexsort((weights, y, hashes)),
         copies=copies.tolist(),
         weights=(np.ones(n_rows) if whole else weights).tolist(),
         draws=max(1, round(subsample * int(copies.sum()))) if subsample < 1 else 0,
@@ -229,6 +230,40 @@ def test_probabilities_are_right():
     expected = powers / powers.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(_losses.softmax(scores), expected, rtol=1e-13)
     np.testing.assert_allclose(_losses.logistic(scores), 1 / (1 + np.exp(-scores)), rtol=1e-13)
+
+
+def test_losses_are_right_even_of_extreme_scores():
+    rng = np.random.default_rng(0)
+    for size in (1.0, 30.0, 600.0):
+        scores, y = rng.normal(size=(200, 4)) * size, rng.integers(0, 4, 200)
+        found = _losses.make_loss("log_loss", y, np.ones(200), classes=4).values(scores)
+        expected = np.logaddexp.reduce(scores, axis=1) - scores[np.arange(200), y]
+        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-12)
+        found = _losses.make_loss("log_loss", y % 2, np.ones(200), classes=2).values(scores[:, :1])
+        expected = np.logaddexp(0, np.where(y % 2, -1, 1) * scores[:, 0])
+        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-12)
+
+
+def test_means_of_losses_are_rounded_once():
+    # Numbers of many sizes, of which a plain sum depends on the order.
+    rng = np.random.default_rng(0)
+    values, weights = np.exp(rng.normal(size=1000) * 20), rng.random(1000)
+    found = {_losses.mean(values[o], weights[o]) for o in map(rng.permutation, [1000] * 20)}
+    assert found == {math.fsum(values * weights) / math.fsum(weights)}
+    assert _losses.mean(np.full(9, 1e308), np.ones(9)) == math.inf
+
+
+def test_weighted_quantiles_do_not_depend_on_the_order():
+    rng = np.random.default_rng(0)
+    values, weights = rng.integers(0, 3, 60).astype(float), rng.random(60)
+    orders = [rng.permutation(60) for _ in range(20)]
+    cumulated = {float(np.cumsum(weights[o][np.argsort(values[o])])[-1]) for o in orders}
+    assert len(cumulated) > 1  # the order of ties would tell
+    # A share that the lower values reach exactly, in the order of their weights.
+    lower = np.cumsum(np.sort(weights[values == 0]))[-1]
+    total = np.cumsum(weights[np.lexsort((weights, values))])[-1]
+    found = {_losses.weighted_quantile(values[o], weights[o], lower / total) for o in orders}
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("name", ["log_loss", "two classes", *LOSSES])
@@ -393,6 +428,37 @@ def test_the_order_of_rows_does_not_matter(kind):
     one = kind(max_iter=5, random_state=0).fit(X, y)
     other = kind(max_iter=5, random_state=0).fit(X[order], y[order])
     np.testing.assert_array_equal(one._raw(X), other._raw(X))
+
+
+@pytest.mark.parametrize("weighting", [None, "whole", "fractional", "balanced"])
+@pytest.mark.parametrize("loss", ["two classes", "log_loss", *LOSSES])
+def test_losses_and_stopping_do_not_depend_on_the_order_of_rows(loss, weighting):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(300, 4))  # many rows repeat, with other targets and weights
+    kind, more = MorfBoostingClassifier, {}
+    if loss in LOSSES:
+        kind, more = MorfBoostingRegressor, {"loss": loss, "quantile": 0.3}
+        y = X[:, 0] + rng.poisson(1.0, 300) + (0.0 if loss == "poisson" else rng.normal(size=300))
+    else:
+        y = (X[:, 0] + rng.integers(0, 3, 300)) // (1 if loss == "log_loss" else 3)
+    weights = None
+    if weighting is not None:
+        weights = rng.integers(1, 4, 300) + (rng.random(300) if weighting != "whole" else 0.0)
+    if weighting == "balanced" and kind is MorfBoostingClassifier:
+        more["class_weight"] = "balanced"
+    model = kind(
+        max_iter=80, learning_rate=0.2, early_stopping=True, n_iter_no_change=5, random_state=0
+    ).set_params(**more)
+    one = model.fit(X, y, weights)
+    raw = one._raw(X)
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(300)
+        other = clone(model).fit(X[order], y[order], None if weights is None else weights[order])
+        assert other.n_iter_ == one.n_iter_
+        np.testing.assert_array_equal(other.train_score_, one.train_score_)
+        np.testing.assert_array_equal(other.validation_score_, one.validation_score_)
+        np.testing.assert_array_equal(other._baseline, one._baseline)
+        np.testing.assert_array_equal(other._raw(X), raw)
 
 
 @pytest.mark.parametrize("subsample", [0.5, 1.0])

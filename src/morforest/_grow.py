@@ -169,15 +169,18 @@ def make_bagging(
     return Bagging(order, cumulative, draws, count, extra, class_weight, classes, codes, times)
 
 
-def canonical_order(hashes: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Sort rows by hash, then target, then number."""
+def canonical_order(
+    hashes: np.ndarray, target: np.ndarray, weights: np.ndarray | None = None
+) -> np.ndarray:
+    """Sort rows by hash, then target, then weight if given, then number."""
     order = np.argsort(hashes).astype(np.uint32)
     ordered = hashes[order]
     equal = ordered[1:] == ordered[:-1]
     if equal.any():  # few rows as a rule: a whole sort by all keys takes several times as long
         tied = np.append(equal, False) | np.append(False, equal)
         rows = np.sort(order[tied])
-        order[tied] = rows[np.lexsort((target[rows], hashes[rows]))]
+        last = () if weights is None else (weights[rows],)
+        order[tied] = rows[np.lexsort((*last, target[rows], hashes[rows]))]
     return order
 
 

@@ -1,17 +1,18 @@
 """What boosting minimises: for each loss its gradients, its first guess and its leaves.
 
 Scores are (n, outputs) before the link function. Everything is made of basic operations, or of
-functions of the core that are, so that a model is the same on every platform.
+functions of the core that are, so that a model is the same on every platform. Sums over samples are
+rounded once, so that the order of the samples does not matter.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from morforest._kernel import core
+from morforest._numbers import class_sums, sum_once
 
 LARGEST_STEP = 4.0  # of a leaf of log-odds, before the learning rate
 
@@ -41,7 +42,7 @@ class Loss:
 
     def average(self, scores: np.ndarray, rows: np.ndarray, weight: np.ndarray) -> float:
         """Return the mean of the losses of some rows, weighted as given."""
-        return float(self.of(rows).values(scores[rows]) @ weight / weight.sum())
+        return mean(self.of(rows).values(scores[rows]), weight)
 
     def of(self, rows: np.ndarray) -> Loss:
         """Return the loss of some rows, which may repeat."""
@@ -64,8 +65,8 @@ class SoftmaxLoss(Loss):
         self.outputs = classes
 
     def baseline(self) -> np.ndarray:
-        share = np.bincount(self.target, self.weight, minlength=self.outputs) / self.weight.sum()
-        return log(np.maximum(share, 1e-12))
+        totals = class_sums(self.target, self.weight, self.outputs)
+        return log(np.maximum(totals / sum_once(self.weight), 1e-12))
 
     def steps(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         probability = softmax(scores)
@@ -75,9 +76,9 @@ class SoftmaxLoss(Loss):
         return gradient, curvature
 
     def values(self, scores: np.ndarray) -> np.ndarray:
-        largest = scores.max(axis=1)
-        total = np.exp(scores - largest[:, np.newaxis]).sum(axis=1)
-        return np.log(total) + largest - scores[np.arange(len(scores)), self.target]
+        # The largest score's probability says by what all were divided.
+        below = scores.max(axis=1) - scores[np.arange(len(scores)), self.target]
+        return below - log(softmax(scores).max(axis=1))
 
 
 class LogisticLoss(Loss):
@@ -95,7 +96,8 @@ class LogisticLoss(Loss):
         return self.target[:, np.newaxis] - probability, probability * (1.0 - probability)
 
     def values(self, scores: np.ndarray) -> np.ndarray:
-        return np.logaddexp(0.0, np.where(self.target == 1, -scores[:, 0], scores[:, 0]))
+        against = np.where(self.target == 1, -scores[:, 0], scores[:, 0])
+        return np.maximum(against, 0.0) - log(logistic(np.abs(scores))[:, 0])
 
 
 class SquaredLoss(Loss):
@@ -124,7 +126,7 @@ class PoissonLoss(Loss):
         return self.target[:, np.newaxis] - mean, mean
 
     def values(self, scores: np.ndarray) -> np.ndarray:
-        return np.exp(scores[:, 0]) - self.target * scores[:, 0]
+        return exp(scores[:, 0]) - self.target * scores[:, 0]
 
 
 class QuantileLoss(Loss):
@@ -192,7 +194,7 @@ def log(x: np.ndarray) -> np.ndarray:
 
 def mean(values: np.ndarray, weights: np.ndarray) -> float:
     """Return the weighted mean; whatever the order of the values."""
-    return math.fsum(values * weights) / math.fsum(weights)
+    return sum_once(values * weights) / sum_once(weights)
 
 
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, quantile: float) -> float:
@@ -200,7 +202,7 @@ def weighted_quantile(values: np.ndarray, weights: np.ndarray, quantile: float) 
 
     The mean of it and the next, where the share is met exactly.
     """
-    order = np.argsort(values, kind="stable")
+    order = np.lexsort((weights, values))  # equal values may come in any order, but not weights
     cumulated = np.cumsum(weights[order])
     wanted = quantile * cumulated[-1]
     at = int(np.searchsorted(cumulated, wanted))

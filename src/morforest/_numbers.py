@@ -316,6 +316,21 @@ def exact_sum(values: np.ndarray) -> float:
     return float(total)
 
 
+def sum_once(values: np.ndarray) -> float:
+    """Return the same of any numbers: infinite where they or their sum are."""
+    try:
+        return math.fsum(values.tolist())
+    except OverflowError:
+        return math.inf
+
+
+def class_sums(codes: np.ndarray, values: np.ndarray, classes: int) -> np.ndarray:
+    """Return the sum of the values of each class, whatever their order."""
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], np.arange(1, classes))
+    return np.array([sum_once(some) for some in np.split(values[order], ends)])
+
+
 def without_overflow(weights: np.ndarray) -> np.ndarray:
     """Scale weights of unusual size by a power of two: only their ratios matter then."""
     exponent = math.frexp(float(weights.max()))[1]

@@ -11,7 +11,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from morforest._checks import check_choice, is_integer, is_number
-from morforest._numbers import to_core_dtype, to_training_dtype, without_overflow
+from morforest._numbers import (
+    class_sums,
+    sum_once,
+    to_core_dtype,
+    to_training_dtype,
+    without_overflow,
+)
 
 MAX_CLASSES = 65_536
 MAX_TARGET = 1e300  # sums over trees stay finite
@@ -213,10 +219,10 @@ def class_factors(
     """Return what each class' weights are multiplied by."""
     if isinstance(class_weight, str):
         check_choice("class_weight", class_weight, ("balanced", "balanced_subsample"))
-        totals = np.bincount(codes, weights, minlength=len(classes))
+        totals = class_sums(codes, weights, len(classes))
         present = totals > 0
         factors = np.ones(len(classes))
-        factors[present] = totals.sum() / (present.sum() * totals[present])
+        factors[present] = sum_once(totals) / (present.sum() * totals[present])
         return factors
     if not isinstance(class_weight, dict):
         raise ValueError(

@@ -234,7 +234,7 @@ class BaseBoosting(BaseMorf):
         if before is not None:
             require_same_cells(before, plan.build(direct=cell_format.real))
         table = TrainingTable(X, plan, cell_format, cells, self.n_jobs)
-        order = canonical_order(table.core.hash, target)
+        order = canonical_order(table.core.hash, target, weights)
         held_out = self._hold_out(target, order)
         judged = (copies * weight)[held_out]
         copies = np.where(held_out, 0, copies).astype(np.uint32)
