@@ -56,7 +56,8 @@ DICTIONARIES = {
             Variance(1, 4),
             Pair(1, 3),
             Axis(),
-        ]
+        ],
+        weights=[3, 3, 2, 2, 1],
     ),
 }
 
@@ -135,15 +136,17 @@ def test_rounds_over_columns_equal_the_oracle(name):
 
 
 def test_columns_are_standardised_values_of_atoms():
-    X, y = digits(200)
+    X, _ = digits(200)
     forest = fitted()._forest
     columns = forest.columns.of(X.reshape(200, -1))
     assert columns.dtype == np.int16
     assert forest.shape == (60,) == columns.shape[1:]
     varying = forest.columns.deviation > 0
     assert varying.sum() > 40
-    np.testing.assert_allclose(columns[:, varying].mean(axis=0), 0, atol=20)
-    np.testing.assert_allclose(columns[:, varying].std(axis=0), 1024, rtol=0.1)
+    uncut = varying & (np.abs(columns).max(axis=0) < 8191)
+    assert uncut.sum() > 40
+    np.testing.assert_allclose(columns[:, uncut].mean(axis=0), 0, atol=1)
+    np.testing.assert_allclose(columns[:, uncut].std(axis=0), 1024, rtol=1e-3)
     assert not columns[:, ~varying].any()
     far = forest.columns.of(np.full((1, 64), 2**40))
     assert np.abs(far).max() == 8191
@@ -154,7 +157,7 @@ def test_moments_are_those_of_numpy_and_exact():
     values = np.stack(
         [
             rng.normal(size=500),
-            rng.normal(size=500) * 1e-200,
+            rng.normal(size=500) * 1e-100,
             1e9 + rng.normal(size=500),
             rng.integers(0, 2, 500) * 2.0**60,
             np.full(500, 0.1),
@@ -266,7 +269,7 @@ def test_every_estimator_takes_them(estimator):
     X, y = digits(200)
     model = estimator(shared(), random_state=0)
     for name, value in (("n_estimators", 8), ("max_iter", 30)):
-        if hasattr(model, name):
+        if name in model.get_params():
             model.set_params(**{name: value})
     model.fit(X, y)
     assert model.score(X, y) > 0.7
@@ -282,7 +285,8 @@ def test_every_estimator_takes_them(estimator):
     for shares in (model.feature_importances_, model.split_shares_):
         assert shares.shape == (8, 8)
     if hasattr(model, "staged_predict"):
-        np.testing.assert_array_equal(list(model.staged_predict(X))[-1], model.predict(X))
+        stages = list(model.staged_predict(X))
+        np.testing.assert_allclose(stages[-1], model.predict(X), rtol=1e-12)
 
 
 def test_rounds_share_their_columns_with_copies_early_stopping_and_threads():
@@ -366,7 +370,9 @@ SERIES = {
     "channels": Pair(1, 3, channels=[Raw(), Difference(), Square()]),
     "pooled": Haar(1, 2, pool=["max", "ppv"]),
     "wrapped": Patch(1, 4, boundary="wrap", pool=["max", "mean"]),
-    "kernels": Kernel("rocket", dilation="log", pool=["ppv", "max"], channels=[Raw(), Difference()]),
+    "kernels": Kernel(
+        "rocket", dilation="log", pool=["ppv", "max"], channels=[Raw(), Difference()]
+    ),
     "variance": Mixture([Variance(1, 4, channels=[Raw(), Difference()]), Patch(1, 2)]),
 }
 
@@ -480,12 +486,12 @@ def test_damaged_columns_are_refused():
     load()
     whole = state["columns"].__getstate__()
     for name, value in whole.items():
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray) and value.size:
             for other in (value[:-1], np.append(value, value[-1:]), value.astype(object), None):
                 with pytest.raises(ValueError, match=r"damaged|impossible"):
                     load(**{name: other})
-        with pytest.raises(ValueError, match=r"damaged"):
-            missing = {k: v for k, v in whole.items() if k != name}
+        missing = {k: v for k, v in whole.items() if k != name}
+        with pytest.raises(ValueError, match="damaged"):
             object.__new__(type(state["columns"])).__setstate__(missing)
     for changes in (
         {"mean": np.full(60, np.nan)},

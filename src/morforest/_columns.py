@@ -180,10 +180,15 @@ class Columns:
             raise ValueError("damaged forest: means and deviations do not fit the columns")
         if (self.deviation < 0).any():
             raise ValueError("damaged forest: negative deviations")
-        sizes = (len(self.form_op), len(self.form_bias), len(self.form_window) // 4)
-        if self.size < 1 or sizes not in ((0, 0, 0), (self.size,) * 3):
+        sizes = (4 * len(self.form_op), 4 * len(self.form_bias), len(self.form_window))
+        if self.size < 1 or sizes not in ((0, 0, 0), (4 * self.size,) * 3):
             raise ValueError("damaged forest: forms do not fit the columns")
-        _ = self._core
+        if self.begin[0] != 0 or not len(self.cell) == len(self.weight) == self.begin[-1]:
+            raise ValueError("damaged forest: terms do not fit the columns")
+        try:
+            _ = self._core
+        except ValueError as error:
+            raise ValueError(f"damaged forest: {error}") from None
         return self
 
     def __getstate__(self) -> dict[str, Any]:

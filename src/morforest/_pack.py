@@ -102,7 +102,8 @@ def unpack(state: Mapping[str, Any]) -> dict[str, Any]:
         found = state.get("format") if isinstance(state, Mapping) else None
         raise ValueError(
             f"the forest was saved in format {found!r}, this version of morforest reads formats "
-            f"{READABLE[0]} to {READABLE[-1]}: load it with the version that saved it, or fit it again."
+            f"{READABLE[0]} to {READABLE[-1]}: load it with the version that saved it, or fit it "
+            "again."
         )
     try:
         return _unpack(state)
@@ -130,12 +131,15 @@ def _unpack(state: Mapping[str, Any]) -> dict[str, Any]:
         count, cell, term_weight = _unpack_patches(state)
     else:
         count, cell, term_weight = _unpack_terms(state)
+    columns = state["columns"] if state["format"] == COLUMNS_FORMAT else None
+    if (columns is None) != (state["format"] != COLUMNS_FORMAT):
+        raise ValueError("damaged forest: no columns")
     kept = ("shape", "views", "cell_format", "class_count", "gain_exponent", "tree_begin")
     leaf_data = ("distribution_size", "distribution_class", "distribution_weight", "leaf_value")
     return {
         **{name: state[name] for name in (*kept, *leaf_data)},
         "values": operator.index(state["values"]) if state["format"] > 1 else 1,
-        "columns": state["columns"] if state["format"] == COLUMNS_FORMAT else None,
+        "columns": columns,
         "sources": state["sources"] if state["format"] > 1 else raw_sources(len(state["views"])),
         "next": following,
         "threshold": _at_splits("threshold", split, state["threshold"]),

@@ -354,8 +354,7 @@ class Subset(Dictionary):
             is_integer(self.n_atoms) and 1 <= self.n_atoms <= MOST_ATOMS
         ):
             raise ValueError(
-                f"n_atoms must be an integer from 1 to {MOST_ATOMS}, or None, got "
-                f"{self.n_atoms!r}."
+                f"n_atoms must be an integer from 1 to {MOST_ATOMS}, or None, got {self.n_atoms!r}."
             )
         check_choice("per", self.per, tuple(USUAL_ATOMS))
         return self.dictionary._flatten()
