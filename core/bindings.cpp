@@ -327,7 +327,7 @@ NB_MODULE(MORFOREST_MODULE, m) {
       "x"_a, "length"_a, "stride"_a, "parameters"_a, "around"_a, nb::arg("out").noconvert());
   m.def(
       "draw_atoms",
-      [](const Table& table, const Dictionary& dictionary, const Vector<std::uint32_t>& order, std::uint64_t key, std::size_t n) {
+      [](const Table& table, const Dictionary& dictionary, const Vector<std::uint32_t>& order, std::uint64_t key, std::size_t n, bool apart) {
         if (!table.suits(dictionary)) throw std::invalid_argument("the table was made for another dictionary");
         for (std::size_t i = 0; i < order.size(); ++i)
           if (order.data()[i] >= table.rows()) throw std::invalid_argument("no such row");
@@ -336,8 +336,9 @@ NB_MODULE(MORFOREST_MODULE, m) {
           nb::gil_scoped_release release;
           Sampler sampler(dictionary);
           Stream stream(key);
+          sampler.begin_node();
           for (std::size_t i = 0; i < n; ++i) {
-            sampler.begin_node();
+            if (!apart) sampler.begin_node();
             sampler.draw(stream, 1, atoms);
           }
           const std::vector<std::uint32_t> once(order.size(), 1);
@@ -363,7 +364,8 @@ NB_MODULE(MORFOREST_MODULE, m) {
         d["form_window"] = to_numpy(std::move(window));
         return d;
       },
-      "table"_a, "dictionary"_a, "order"_a, "key"_a, "n"_a, "Atoms independent of each other, with biases from rows of the table.");
+      "table"_a, "dictionary"_a, "order"_a, "key"_a, "n"_a, "apart"_a = false,
+      "Atoms independent of each other, or `apart` as those of a node, with biases from rows of the table.");
 
   nb::class_<AtomFeatures>(m, "AtomFeatures")
       .def(
@@ -387,17 +389,8 @@ NB_MODULE(MORFOREST_MODULE, m) {
           },
           "shape"_a, "views"_a, "sources"_a, "pooled_views"_a, "begin"_a, "cell"_a, "weight"_a, "form_op"_a, "form_bias"_a,
           "form_window"_a, "scale"_a)
-      .def(
-          "transform",
-          [](const AtomFeatures& self, const Samples& x, const std::string& cell_type, int shift, double limit,
-             nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
-            require_features(x, self.features());
-            if (out.shape(0) != x.shape(0) || out.shape(1) != self.size()) throw std::invalid_argument("wrong output shape");
-            const CellType type = parse_cell_type(cell_type);
-            nb::gil_scoped_release release;
-            with_samples(x, [&](const auto* data) { self.transform(data, x.shape(0), type, Quantiser(shift, limit), out.data()); });
-          },
-          "x"_a, "cell_type"_a, "shift"_a, "limit"_a, nb::arg("out").noconvert());
+      .def("transform", &transform_atoms<float>, "x"_a, "cell_type"_a, "shift"_a, "limit"_a, nb::arg("out").noconvert())
+      .def("transform", &transform_atoms<double>, "x"_a, "cell_type"_a, "shift"_a, "limit"_a, nb::arg("out").noconvert());
 
   nb::class_<StopFlag>(m, "StopFlag").def(nb::init<>()).def("set", [](StopFlag& self) { self.set = true; });
 

@@ -32,8 +32,8 @@ class AtomFeatures {
   std::int64_t features() const { return layout_.features; }
 
   // out[rows][size()]
-  template <class In>
-  void transform(const In* x, std::size_t rows, CellType type, const Quantiser& quantiser, float* out) const {
+  template <class In, class Out>
+  void transform(const In* x, std::size_t rows, CellType type, const Quantiser& quantiser, Out* out) const {
     if (type == CellType::bytes) throw std::invalid_argument("features take no cells of type bytes");
     with_cell_type(type, [&](auto cell) {
       using Cell = decltype(cell);
@@ -118,9 +118,9 @@ class AtomFeatures {
 
   std::uint32_t first_cell(std::size_t atom) const { return atoms_.cell[atoms_.begin[atom]]; }
 
-  template <class Cell>
-  void apply(const Cell* row, Cell* responses, float* out) const {
-    const auto put = [&](std::size_t atom, ValueOf<Cell> value) { out[atom] = static_cast<float>(static_cast<double>(value) * scale_[atom]); };
+  template <class Cell, class Out>
+  void apply(const Cell* row, Cell* responses, Out* out) const {
+    const auto put = [&](std::size_t atom, ValueOf<Cell> value) { out[atom] = static_cast<Out>(static_cast<double>(value) * scale_[atom]); };
     for (const std::uint32_t atom : single_) {
       const std::size_t begin = atoms_.begin[atom], terms = atoms_.begin[atom + 1] - begin;
       const Form form = atoms_.form.empty() ? Form{} : atoms_.form[atom];

@@ -243,4 +243,14 @@ std::string instruction_set() {
   return "baseline";
 }
 
+template <class Out>
+void transform_atoms(const AtomFeatures& atoms, const Samples& x, const std::string& cell_type, int shift, double limit,
+                     nb::ndarray<Out, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
+  require_features(x, atoms.features());
+  if (out.shape(0) != x.shape(0) || out.shape(1) != atoms.size()) throw std::invalid_argument("wrong output shape");
+  const CellType type = parse_cell_type(cell_type);
+  nb::gil_scoped_release release;
+  with_samples(x, [&](const auto* data) { atoms.transform(data, x.shape(0), type, Quantiser(shift, limit), out.data()); });
+}
+
 }  // namespace

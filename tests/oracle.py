@@ -52,7 +52,7 @@ from oracle_atoms import (  # noqa: F401
     sample,
     tree_key,
 )
-from oracle_forms import PooledAtom, VarianceAtom
+from oracle_forms import PooledAtom
 
 # --- numbers ---------------------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ def derive_channel(q: np.ndarray, kind: str, axis=0, other_axis=0, cosine=1.0, s
 
 def project(cells: np.ndarray, atom: np.ndarray) -> np.ndarray:
     """The value of each row. Float cells are summed one by one in feature order."""
-    if isinstance(atom, (PooledAtom, VarianceAtom)):
+    if hasattr(atom, "values"):  # pooled atoms, variances and columns
         return atom.values(cells)
     if np.issubdtype(cells.dtype, np.integer):
         return cells.astype(np.int64) @ atom

@@ -12,6 +12,7 @@ import oracle
 import oracle_forms
 import pytest
 from hypothesis import strategies as st
+from oracle_columns import ColumnAtom, shared
 
 from morforest import (
     Atoms,
@@ -224,7 +225,7 @@ def as_oracle(dictionary, shape, channel_axis=None):
     """The oracle's writing of a dictionary, and the channels it looks at."""
     if isinstance(dictionary, Subset):
         found, sources = as_oracle(dictionary.dictionary, shape, channel_axis)
-        return oracle.Subset(found, dictionary.n_atoms), sources
+        return oracle.Subset(found, dictionary._size()), sources
     mixed = isinstance(dictionary, Mixture)
     parts = dictionary.dictionaries if mixed else [dictionary]
     seen = [sources_of(part, shape, channel_axis) for part in parts]
@@ -251,7 +252,7 @@ class OracleForest:
     def __init__(self, problem, model):
         self.problem = problem
         self.parameters = problem.parameters
-        self.format = model._forest.cell_format
+        self.format = cell_format_of(model._forest)
         self.seed = model._seed
         self.n_trees = model._forest.n_trees
         weights = problem.sample_weight
@@ -265,6 +266,9 @@ class OracleForest:
         self.dictionary, self.sources = as_oracle(
             problem.dictionary, problem.shape, problem.channel_axis
         )
+        if getattr(problem.dictionary, "per", None) == "forest":
+            order = self.canonical_order()
+            self.dictionary = shared(self.dictionary, self.cells(self.X), order, self.seed)
         self.trees = [self._grow(tree) for tree in range(self.n_trees)]
 
     def _set_target(self, y, model):
@@ -344,6 +348,11 @@ class OracleForest:
         return np.mean([[self.leaf_value(leaf) for leaf in tree] for tree in leaves], axis=0)
 
 
+def cell_format_of(forest):
+    """How samples became cells, whatever the trees split on."""
+    return forest.cell_format if forest.columns is None else forest.columns.cell_format
+
+
 # --- the core's view -------------------------------------------------------------------------
 
 
@@ -363,6 +372,14 @@ def class_weights(forest, node):
 
 def assert_same_atom(forest, atoms, number, expected, sources):
     """The atom of one node, with its form."""
+    if isinstance(expected, ColumnAtom):
+        columns, alone = forest._columns_of_nodes()
+        assert alone[number]
+        assert columns[number] == expected.number
+        assert forest.columns.mean[expected.number] == expected.mean
+        assert forest.columns.deviation[expected.number] == expected.deviation
+        forest = forest._of_columns()
+        return assert_same_atom(forest, forest.atoms(), expected.number, expected.atom, sources)
     rows = [source_numbers(*source) for source in sources]
     order = [rows.index(row) for row in forest.channel_sources()]
     found = np.zeros((len(sources), atoms.shape[1] // len(order)))
@@ -384,6 +401,7 @@ def assert_same_atom(forest, atoms, number, expected, sources):
             assert op == "none"
             dense[:] = expected.reshape(dense.shape)
     np.testing.assert_array_equal(found, dense)
+    return None
 
 
 def assert_same_trees(problem):
@@ -557,7 +575,8 @@ def dictionaries(draw, rng, shape, channel_axis=None, derived=False, mixed=True)
         case "axis":
             return Axis()
         case "subset":
-            return Subset(draw(one), draw(st.sampled_from([1, 3, 17, 70])))
+            per = draw(st.sampled_from(["tree", "forest"]))
+            return Subset(draw(one), draw(st.sampled_from([1, 3, 17, 70])), per)
         case "rate":
             return SparseOblique(rate=draw(st.sampled_from([0.3, 1.0, 3.0, 9.5])))
         case "density":

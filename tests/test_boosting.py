@@ -11,7 +11,16 @@ import pytest
 from common import assert_same_forest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import AXIS_LENGTHS, SELDOM, as_oracle, assert_same_atom, dictionaries, samples
+from oracle_columns import shared
+from problems import (
+    AXIS_LENGTHS,
+    SELDOM,
+    as_oracle,
+    assert_same_atom,
+    cell_format_of,
+    dictionaries,
+    samples,
+)
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification, make_regression
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -107,7 +116,7 @@ def steps_of(parameters, classes):
 def the_oracle(problem, model):
     """The rounds that a problem must give, with the formats that the model chose."""
     n_rows, parameters = len(problem.X), problem.parameters
-    form = model._forest.cell_format
+    form = cell_format_of(model._forest)
     flat = problem.X.reshape(n_rows, -1)
     dictionary, sources = as_oracle(problem.dictionary, problem.X.shape[1:], None)
     if form.real:
@@ -127,6 +136,9 @@ def the_oracle(problem, model):
     X = to_core_dtype(flat)
     plan = resolve(problem.dictionary, problem.X.shape[1:])
     hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds())).core.hash
+    order = np.lexsort((weights, y, hashes))
+    if getattr(problem.dictionary, "per", None) == "forest":
+        dictionary = shared(dictionary, cells, order, model._seed)
     subsample = parameters["subsample"]
     quantile = {"absolute_error": 0.5, "quantile": parameters.get("quantile")}.get(loss)
     rounds = oracle_boosting.Boosting(
@@ -144,7 +156,7 @@ def the_oracle(problem, model):
             max_leaf_nodes=parameters.get("max_leaf_nodes"),
         ),
         seed=model._seed,
-        order=np.lexsort((weights, y, hashes)),
+        order=order,
         copies=copies.tolist(),
         weights=(np.ones(n_rows) if whole else weights).tolist(),
         draws=max(1, round(subsample * int(copies.sum()))) if subsample < 1 else 0,

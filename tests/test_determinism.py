@@ -388,6 +388,7 @@ NONLINEAR = Mixture(
 
 
 BOOSTED = {"max_iter": 4, "subsample": 0.5, "min_samples_leaf": 5, "random_state": 0}
+COLUMNS = Subset(Haar(1, 2, pool=["ppv", "mean"], channels=[Raw(), Difference()]), 50, "forest")
 
 
 def boosted(dictionary=None, **parameters):
@@ -482,6 +483,23 @@ def golden_cases():
         ("subset", classifier(Subset(Patch(2, 4), 30)), X, y, weights),
         ("subset of pooled", classifier(Subset(Haar(1, 2, pool="ppv"), 30)), X, y, None),
         ("boosted subset", boosted(Subset(Pair(1, 3), 30), max_iter=12), X, y, None),
+        ("columns of pooled", classifier(Subset(NONLINEAR, 90, "forest")), X, y, weights / 3 + 0.5),
+        ("columns, copies", classifier(COLUMNS, augment=ImageCopies(copies=1)), X, y, None),
+        (
+            "columns of floats",
+            regressor(Subset(Haar(1, 2, scale="log", pool=["ppv", "max"]), 60, "forest")),
+            flat,
+            target,
+            None,
+        ),
+        (
+            "columns of a wide range",
+            regressor(Subset(Patch(1, 3), 60, "forest")),
+            wide,
+            target,
+            None,
+        ),
+        ("boosted columns", boosted(COLUMNS, max_iter=12), X, y, None),
         ("nonlinear", classifier(NONLINEAR, max_leaf_nodes=20), X, y, weights / 3 + 0.5),
     ):
         cases[name] = (model, samples, truth, weight)
@@ -498,6 +516,9 @@ def contents(case):
     for name in ("pooled_views", "form_op", "form_bias", "form_window"):  # or than forms
         if not found[name].size:
             del found[name]
+    if model._forest.columns is not None:
+        columns = vars(model._forest.columns)
+        found |= {f"columns {k}": v for k, v in columns.items() if isinstance(v, np.ndarray)}
     shares = {"importances": model.feature_importances_, "shares": model.split_shares_}
     return {**found, **shares, "predictions": predictions(model, X)}
 

@@ -180,7 +180,8 @@ def nonlinear_dictionaries(draw, rng, shape, mixed=True):
     except ValueError:  # no room to move, or for so many lobes
         return Patch(1, 1, pool="max", window=1) if max(shape[-2:]) > 1 else Patch(1, 1)
     if mixed and draw(st.integers(0, 3)) == 0:
-        return Subset(found, draw(st.sampled_from([2, 20])))
+        per = draw(st.sampled_from(["tree", "forest"]))
+        return Subset(found, draw(st.sampled_from([2, 20])), per)
     return found
 
 

@@ -477,9 +477,9 @@ def test_weights_that_do_not_add_up_are_refused(forest):
             damaged(forest, weight=put(forest.weight, node, int(forest.weight[node]) + 1))
 
 
-@pytest.mark.parametrize("found", [0, 3, None, "1"])
+@pytest.mark.parametrize("found", [0, 4, None, "1"])
 def test_other_formats_are_refused(forest, found):
-    with pytest.raises(ValueError, match=r"saved in format .* reads formats 1 to 2: load it with"):
+    with pytest.raises(ValueError, match=r"saved in format .* reads formats 1 to 3: load it with"):
         load(forest, format=found)
 
 

@@ -51,7 +51,7 @@ class Boosting:
         self.trees: list[Tree] = []
         self._cells = self.table.core
         self._subset: Any = None
-        self.scores = self._scores(self.table.X, self._cells)
+        self.scores = self._scores(self.table.samples, self._cells)
 
     def rounds(self, numbers: range, stop: Any) -> Iterator[dict[str, np.ndarray]]:
         """Grow the trees of some numbers one after another, each on what the last left over."""
@@ -152,10 +152,10 @@ class Boosting:
         ranks = np.empty(n, dtype=np.uint32)
         ranks[self.order[:n]] = np.arange(n)
         key = core.derive(core.tree_key(self.seed, COPIES), generation)
-        made = self.copier.copies_of(self.table.X[train], ranks[train], key)
-        X = np.concatenate([self.table.X, *made])
+        made = self.copier.copies_of(self.table.samples[train], ranks[train], key)
+        X = np.concatenate([self.table.samples, *made])
         of = np.concatenate([np.arange(n), np.tile(train, self.copier.copies)])
-        self._cells = self.table.of(X)
+        self._cells = self.table.beside(slice(None), made, self.n_jobs)
         self.loss = self.loss.of(of)
         self.copies, self.weight = self.copies[of], self.weight[of]
         # Copies in the canonical order of their originals.

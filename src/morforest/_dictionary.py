@@ -194,6 +194,10 @@ class Dictionary(BaseEstimator):
         """Return how many atoms a tree draws for all of its nodes; 0: nodes draw their own."""
         return 0
 
+    def _columns(self) -> int:
+        """Return how many atoms are drawn for all trees; 0: trees draw their own."""
+        return 0
+
     def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
         """Raise if the parameters make no sense for samples of this shape."""
 

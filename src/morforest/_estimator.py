@@ -17,17 +17,16 @@ from morforest import _validation as validation
 from morforest._dictionary import Plan, resolve, seed_from
 from morforest._grow import (
     GrowthTask,
-    TrainingTable,
     grow_trees,
     make_bagging,
+    make_table,
     sum_out_of_bag,
 )
-from morforest._model import Forest, assemble, require_same_cells
+from morforest._model import Forest, assemble
 from morforest._numbers import (
     WEIGHT_LIMIT,
     TargetFormat,
     blocks,
-    choose_format,
     choose_target_format,
     whole_weights,
 )
@@ -121,7 +120,7 @@ class BaseMorf(BaseEstimator):
             task.table.release()  # before the trees are put together, which takes memory too
         finally:
             if grown:
-                self._forest = self._assemble(grown, shape, task, target_format, before)
+                self._forest = self._assemble(grown, task, target_format, before)
                 self.data_shape_ = shape
                 self.dictionary_ = plan.dictionary
         for name in ("oob_score_", "oob_decision_function_", "oob_prediction_"):
@@ -133,23 +132,11 @@ class BaseMorf(BaseEstimator):
     def _assemble(
         self,
         grown: list[dict[str, np.ndarray]],
-        shape: tuple[int, ...],
         task: GrowthTask,
         target_format: TargetFormat | None,
         before: Forest | None,
     ) -> Forest:
-        built = task.table.dictionary
-        return assemble(
-            grown,
-            shape,
-            built.view_sources,
-            built.views,
-            built.pooled_views,
-            task.table.cell_format,
-            task.targets["class_count"],
-            target_format,
-            before,
-        )
+        return assemble(grown, task.table, task.targets["class_count"], target_format, before)
 
     def _choose_dictionary(
         self,
@@ -188,17 +175,8 @@ class BaseMorf(BaseEstimator):
         copier = make_copier(self.augment, plan.shape, plan.channel_axis, X)
 
         # Nothing above takes long, so that mistakes show at once.
-        cell_format, cells = choose_format(X, plan.bounds())
-        if before is not None:
-            now, then = cell_format, before.cell_format
-            if (now.shift, now.real) != (then.shift, then.real):
-                raise ValueError(
-                    "warm_start needs data like those of the first fit: their range or kind of "
-                    "numbers differs too much. Fit a new forest instead."
-                )
-        if before is not None:
-            require_same_cells(before, plan.build(direct=cell_format.real))
-        table = TrainingTable(X, plan, cell_format, cells, self.n_jobs)
+        earlier = getattr(self, "dictionary_", None)
+        table = make_table(X, plan, self._seed, self.n_jobs, before, earlier)
         tree_weight = WEIGHT_LIMIT if fractional is not None and not draws else draws or total
         tree_weight *= 1 + (copier.copies if copier else 0)
         targets, target_format = self._encode_target(target, tree_weight)
@@ -207,7 +185,7 @@ class BaseMorf(BaseEstimator):
             rule["min_impurity_decrease"] = float(decrease)
         classes = self._classes()
         bagging = make_bagging(
-            table.core.hash,
+            table.hash,
             target,
             whole,
             fractional,
@@ -223,10 +201,10 @@ class BaseMorf(BaseEstimator):
         before = self._forest
         if not self.warm_start or before is None:
             return None
-        if before.shape != shape or before.class_count != len(self._classes()):
+        if before.sample_shape != shape or before.class_count != len(self._classes()):
             raise ValueError(
                 f"warm_start needs the samples' shape and classes of the first fit: got shape "
-                f"{shape} and {len(self._classes())} classes, had {before.shape} and "
+                f"{shape} and {len(self._classes())} classes, had {before.sample_shape} and "
                 f"{before.class_count}."
             )
         if self.n_estimators < before.n_trees:

@@ -11,12 +11,21 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from morforest._dictionary import Plan
+from morforest._columns import COLUMN_CELLS, DRAW, LARGEST, Columns
+from morforest._dictionary import Plan, resolve
 from morforest._kernel import core
-from morforest._model import Forest
-from morforest._numbers import CellFormat, Cells, blocks, core_dtype, fixed_weights
+from morforest._model import Forest, require_same_cells
+from morforest._numbers import (
+    CellFormat,
+    Cells,
+    blocks,
+    choose_format,
+    core_dtype,
+    fixed_weights,
+)
 from morforest._validation import class_factors
 from morforest.augment import Copier
+from morforest.dictionary import Axis
 
 # Few enough calls to cost nothing, small enough ones for a smooth progress bar and even loads.
 CALLS_PER_JOB = 16
@@ -30,6 +39,8 @@ class TrainingTable:
 
     Threads share one; other processes get the samples and build their own.
     """
+
+    columns: Columns | None = None
 
     def __init__(
         self,
@@ -65,6 +76,21 @@ class TrainingTable:
         self._fill(table, 0, rows)
         return table
 
+    @property
+    def samples(self) -> np.ndarray:
+        """What the cells were made from, a row a sample."""
+        return self.X
+
+    @property
+    def hash(self) -> np.ndarray:
+        """A hash of the cells of each sample."""
+        hashes: np.ndarray = self.core.hash
+        return hashes
+
+    def beside(self, rows: Any, copies: list[np.ndarray], n_jobs: int | None = 1) -> Any:
+        """Return a table of some of the rows and of copies, which are samples, behind them."""
+        return self.of(np.concatenate([self.X[rows], *copies]))
+
     def of(self, X: np.ndarray) -> Any:
         """Return a table of other samples with the same cells."""
         table = core.Table(len(X), self.dictionary, self.cells.cell_type)
@@ -83,6 +109,83 @@ class TrainingTable:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._build(1)
+
+
+class ColumnTable(TrainingTable):
+    """The columns of the training samples, for trees that split on these."""
+
+    def __init__(
+        self,
+        table: TrainingTable,
+        columns: Columns,
+        values: np.ndarray,
+        n_jobs: int | None,
+    ):
+        self.columns = columns
+        self._samples = table.samples
+        self._hash = table.hash  # of the samples, because copies are made from these
+        plan = resolve(Axis(), columns.size)
+        column_format = CellFormat(0, False, True, float(LARGEST), plan.bounds())
+        super().__init__(values, plan, column_format, COLUMN_CELLS, n_jobs)
+
+    @property
+    def samples(self) -> np.ndarray:
+        """What the columns were made from, a row a sample."""
+        return self._samples
+
+    @property
+    def hash(self) -> np.ndarray:
+        """A hash of the cells of each sample, not of its columns."""
+        return self._hash
+
+    def beside(self, rows: Any, copies: list[np.ndarray], n_jobs: int | None = 1) -> Any:
+        """Return a table of some of the rows and of copies, which are samples, behind them."""
+        assert self.columns is not None
+        made = [self.columns.of(some, n_jobs) for some in copies]
+        return self.of(np.concatenate([self.X[rows], *made]))
+
+
+def make_table(
+    X: np.ndarray,
+    plan: Plan,
+    seed: int,
+    n_jobs: int | None,
+    before: Forest | None = None,
+    earlier: Any = None,
+) -> TrainingTable:
+    """Make what trees are grown on; `before` has `earlier`, a dictionary, and is to be added to."""
+    cell_format, cells = choose_format(X, plan.bounds())
+    n_atoms = plan.dictionary._columns()
+    if before is not None:
+        require_same_kind(before, plan, cell_format, earlier)
+    table = TrainingTable(X, plan, cell_format, cells, n_jobs)
+    if not n_atoms:
+        return table
+    if before is None:
+        columns, values = Columns.fit(table, core.tree_key(seed, DRAW), n_atoms, n_jobs)
+    else:
+        assert before.columns is not None
+        columns = before.columns
+        values = columns.of(X, n_jobs)
+    return ColumnTable(table, columns, values, n_jobs)
+
+
+def require_same_kind(before: Forest, plan: Plan, cell_format: CellFormat, earlier: Any) -> None:
+    """Raise unless trees of this plan and format may follow those of an earlier fit."""
+    shared = bool(plan.dictionary._columns())
+    if shared != (before.columns is not None) or (shared and plan.dictionary != earlier):
+        raise ValueError(
+            f"warm_start needs the dictionary of the first fit where all trees share its atoms: "
+            f"had {earlier!r}, got {plan.dictionary!r}. Set it back, or fit a new model."
+        )
+    looked_at = before if before.columns is None else before.columns
+    then = looked_at.cell_format
+    if (cell_format.shift, cell_format.real) != (then.shift, then.real):
+        raise ValueError(
+            "warm_start needs data like those of the first fit: their range or kind of "
+            "numbers differs too much. Fit a new model instead."
+        )
+    require_same_cells(looked_at, plan.build(direct=cell_format.real))
 
 
 def run_over_rows(work: Any, shape: tuple[int, ...], n_jobs: int | None) -> None:
@@ -230,8 +333,7 @@ class GrowthTask:
         for key in keys:
             count, weight = self.bagging.bags(key[np.newaxis])
             rows = np.flatnonzero(count[0])
-            X = self.table.X[rows]
-            X = np.concatenate([X, *self.copier.copies_of(X, ranks[rows], int(key))])
+            copies = self.copier.copies_of(self.table.samples[rows], ranks[rows], int(key))
             times = 1 + self.copier.copies
             among = np.argsort(ranks[rows])
             targets = dict(self.targets)
@@ -240,7 +342,7 @@ class GrowthTask:
                     targets[name] = np.tile(targets[name][rows], times)
             trees.append(
                 core.grow_trees(
-                    self.table.of(X),
+                    self.table.beside(rows, copies),
                     self.table.dictionary,
                     key[np.newaxis],
                     np.tile(count[0][rows], times),

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed, effective_n_jobs
 
+from morforest._columns import COLUMN_CELLS, Columns, over_rows
 from morforest._forms import PooledView, over_windows, read_views, values_of
 from morforest._kernel import core
 from morforest._numbers import CellFormat, TargetFormat, cells_for
@@ -21,6 +22,7 @@ from morforest._validation import MAX_CLASSES
 
 SOURCE_NUMBERS, POOLED_VIEW_NUMBERS = 5, 7  # of the core: a view's masks of axes, its source
 ROWS_PER_JOB = 256  # below this a call is not worth a thread
+COLUMN_VALUES = 1 << 22  # of columns that are held at once to walk the trees
 PATH_ROWS = 256  # whose decision paths are followed at once
 
 # The core's types. In memory each array is kept in the narrowest type that holds it; see _pack.py
@@ -82,6 +84,7 @@ class Forest:
     form_op: np.ndarray = field(default_factory=_none)  # a node; empty if all atoms are linear
     form_bias: np.ndarray = field(default_factory=_none)
     form_window: np.ndarray = field(default_factory=_none)  # two counts and strides a node
+    columns: Columns | None = None  # what features are made of, if not the samples' own
 
     def __post_init__(self) -> None:
         for name in [found.name for found in fields(self)]:
@@ -104,6 +107,8 @@ class Forest:
             raise ValueError(f"damaged forest: {self.class_count} classes")
         if not 1 <= self.values <= MAX_CLASSES:
             raise ValueError(f"damaged forest: {self.values} values a leaf")
+        if self.columns is not None:
+            self._check_columns()
         real = self.cell_format.real
         sources = widen("sources", self.sources, np.float64)
         if len(sources) != len(raw_sources(len(arrays["views"]))):
@@ -129,6 +134,12 @@ class Forest:
             raise ValueError("damaged forest: the weights of children are not their parent's")
         return built
 
+    def _check_columns(self) -> None:
+        if not isinstance(self.columns, Columns) or self.shape != (self.columns.size,):
+            raise ValueError("damaged forest: columns do not fit the features")
+        if self.cell_format.real or self.cell_format.shift or len(self.pooled_views):
+            raise ValueError("damaged forest: columns are plain integers")
+
     def check(self) -> Forest:
         """Refuse a damaged forest now, and not when it is first needed."""
         _ = self._core
@@ -147,6 +158,11 @@ class Forest:
     def n_trees(self) -> int:
         """Number of trees."""
         return len(self.tree_begin) - 1
+
+    @property
+    def sample_shape(self) -> tuple[int, ...]:
+        """Shape of one sample."""
+        return self.shape if self.columns is None else self.columns.shape
 
     @property
     def outputs(self) -> int:
@@ -175,6 +191,9 @@ class Forest:
     def _run(
         self, method: Any, X: np.ndarray, out: np.ndarray, n_jobs: int | None, *more: bool
     ) -> None:
+        if self.columns is not None:
+            self._run_on_columns(method, X, out, n_jobs, *more)
+            return
         cells = cells_for(X, self.cell_format, self._core.takes_bytes)
         arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits, *more)
         jobs = 1
@@ -187,6 +206,27 @@ class Forest:
         Parallel(n_jobs=jobs, prefer="threads", require="sharedmem")(
             delayed(method)(X[a:b], *arguments, out[a:b]) for a, b in itertools.pairwise(parts)
         )
+
+    def _run_on_columns(
+        self, method: Any, X: np.ndarray, out: np.ndarray, n_jobs: int | None, *more: bool
+    ) -> None:
+        """Compute the columns of some rows after others, and walk the trees with these."""
+        assert self.columns is not None
+        cells = COLUMN_CELLS
+        arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits, *more)
+        read, some = self.columns.reader(X), self.columns.rows_at_once()
+
+        def work(part: slice) -> None:
+            # Trees are walked by many rows at once, of which atoms are computed in smaller parts.
+            parts = [
+                read(slice(first, min(first + some, part.stop)))
+                for first in range(part.start, part.stop, some)
+            ]
+            method(np.concatenate(parts, dtype=np.float32), *arguments, out[part])
+
+        jobs = min(effective_n_jobs(n_jobs), -(-len(X) // some))
+        most = max(some, COLUMN_VALUES // self.columns.size)
+        over_rows(work, len(X), max(1, min(most, -(-len(X) // jobs))), n_jobs)
 
     def add_tree(self, tree: int, table: Any, rows: np.ndarray, out: np.ndarray) -> None:
         """Add one tree's posterior for some rows of a training table to `out`."""
@@ -263,11 +303,17 @@ class Forest:
         return sp.csr_matrix((marks, passed, row_begin.astype(index_type)), shape=shape)
 
     def thresholds(self) -> np.ndarray:
-        """Return thresholds in the user's units; NaN for leaves."""
+        """Return thresholds in the user's units; NaN for leaves.
+
+        Those of splits by several columns stay in the units of these.
+        """
         value = self.threshold.astype(np.float64)
         if not self.cell_format.real:
             value = value / 2
-        if len(self.form_op):
+        if self.columns is not None:
+            column, one = self._columns_of_nodes()
+            value = np.where(one, self.columns.in_units(column, value), value)
+        elif len(self.form_op):
             value = values_of(value, self, self.cell_format.shift)
         else:
             value = np.ldexp(value, -self.cell_format.shift)
@@ -284,6 +330,11 @@ class Forest:
         Over the features of one channel after the other where there are several. Pooled atoms
         stand at the first position of their window.
         """
+        if self.columns is not None:
+            count = self.term_count.astype(np.int64)
+            place = (np.repeat(np.arange(len(count)), count), self.term_cell)
+            weights = sp.csr_matrix((self.term_weight, place), shape=(len(count), *self.shape))
+            return weights @ self._of_columns().atoms()
         features = math.prod(self.shape)
         channel, pooled_views = self._channels(), self._pooled_views()
         columns = features * self._n_channels()
@@ -361,7 +412,9 @@ class Forest:
 
     def split_shares(self) -> np.ndarray:
         """Return the share of splits whose atom uses each feature: the paper's importance."""
-        if len(self.form_op):
+        if self.columns is not None:
+            total = self._shared_of_columns(np.ones(len(self.next)), self._footprints > 0)
+        elif len(self.form_op):
             total = np.zeros(math.prod(self.shape))
             for _, sizes in self._each_atoms():
                 total += (self._on_features(abs(sizes)) > 0).sum(axis=0)
@@ -369,7 +422,7 @@ class Forest:
             total = self._core.importances(np.zeros(len(self.next)))[1]
         else:
             total = self._spread(np.ones(len(self.next)), absolute=False)
-        return total.reshape(self.shape) / max(int(self.is_split().sum()), 1)
+        return total.reshape(self.sample_shape) / max(int(self.is_split().sum()), 1)
 
     def impurity_decrease(self) -> np.ndarray:
         """Return each feature's part of the decrease in impurity, adding up to one.
@@ -378,12 +431,74 @@ class Forest:
         those of one feature in several channels added.
         """
         gain = np.where(self.is_split(), self.gain.astype(np.float64), 0.0)
-        if len(self.form_op):
+        if self.columns is not None:
+            total = self._shared_of_columns(gain, self._footprints)
+        elif len(self.form_op):
             total = self._shared_over_windows(gain)
         else:
             total = self._core.importances(gain)[0] if self._signed() else self._shared(gain)
         sum_of_all = total.sum()
-        return (total / sum_of_all if sum_of_all > 0 else total).reshape(self.shape)
+        return (total / sum_of_all if sum_of_all > 0 else total).reshape(self.sample_shape)
+
+    def _shared_of_columns(self, amount: np.ndarray, footprints: sp.csr_matrix) -> np.ndarray:
+        """Share out what nodes have among the columns of their atoms, and on to the features."""
+        count = self.term_count.astype(np.int64)
+        node_of_term = np.repeat(np.arange(len(count)), count)
+        size = np.abs(self.term_weight).astype(np.float64)
+        mass = np.bincount(node_of_term, size, minlength=len(count))
+        of_term = amount[node_of_term] * size / mass[node_of_term]
+        of_column = np.bincount(self.term_cell, of_term, minlength=self.shape[0])
+        shared: np.ndarray = footprints.T @ of_column
+        return shared
+
+    @cached_property
+    def _footprints(self) -> sp.csr_matrix:
+        """What each column's atom weighs on each feature, adding up to one (columns, features)."""
+        nodes = self._of_columns()
+        parts = []
+        for _, atoms in nodes._each_atoms():
+            sizes = nodes._on_features(abs(atoms))
+            mass = sizes.sum(axis=1, keepdims=True)
+            parts.append(sp.csr_matrix(sizes / np.where(mass > 0, mass, 1.0)))
+        return sp.vstack(parts, format="csr")
+
+    def _of_columns(self) -> Forest:
+        """Return nodes with the atoms of the columns, to ask of them what is asked of nodes."""
+        columns = self.columns
+        assert columns is not None
+        blank = np.zeros(columns.size, dtype=np.uint8)
+        return Forest(
+            shape=columns.shape,
+            sources=columns.sources,
+            views=columns.views,
+            cell_format=columns.cell_format,
+            class_count=0,
+            gain_exponent=0,
+            tree_begin=np.arange(columns.size + 1),
+            next=blank,
+            threshold=blank,
+            weight=blank,
+            gain=blank,
+            term_count=np.diff(columns.begin),
+            term_cell=columns.cell,
+            term_weight=columns.weight,
+            distribution_size=_none(),
+            distribution_class=_none(),
+            distribution_weight=_none(),
+            leaf_value=_none(),
+            pooled_views=columns.pooled_views,
+            form_op=columns.form_op,
+            form_bias=columns.form_bias,
+            form_window=columns.form_window,
+        )
+
+    def _columns_of_nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return a column of each node's atom, and whether it is the only one."""
+        count = self.term_count.astype(np.int64)
+        column = np.zeros(len(count), dtype=np.int64)
+        first = (np.cumsum(count) - count)[count > 0]
+        column[count > 0] = self.term_cell[first]
+        return column, count == 1
 
     def _shared(self, gain: np.ndarray) -> np.ndarray:
         """Share out gains where all atoms are plain: over prefix sums, patches of raw values."""
@@ -476,7 +591,7 @@ class Forest:
         return total
 
 
-def require_same_cells(before: Forest, built: Any) -> None:
+def require_same_cells(before: Forest | Columns, built: Any) -> None:
     """Raise if the trees of an earlier fit look at other cells than those of a new dictionary."""
     pairs = (
         (before.views, built.views),
@@ -493,17 +608,13 @@ def require_same_cells(before: Forest, built: Any) -> None:
 
 def assemble(
     grown: list[dict[str, np.ndarray]],
-    shape: tuple[int, ...],
-    sources: np.ndarray,
-    views: np.ndarray,
-    pooled_views: np.ndarray,
-    cell_format: CellFormat,
+    table: Any,
     class_count: int,
     target_format: TargetFormat | None,
     before: Forest | None = None,
     values: int = 1,
 ) -> Forest:
-    """Put what calls of the core have grown behind one another, after an earlier forest.
+    """Put what calls of the core have grown on a table behind one another, after earlier trees.
 
     The list is emptied, and each column goes once it is joined, to hold little at once.
     """
@@ -533,12 +644,14 @@ def assemble(
         for name, added in arrays.items():
             earlier = gain if name == "gain" else getattr(before, name)
             arrays[name] = np.concatenate([earlier, added])
+    built = table.dictionary
     return Forest(
-        shape=shape,
-        sources=sources,
-        views=views,
-        pooled_views=pooled_views,
-        cell_format=cell_format,
+        shape=table.plan.shape,
+        sources=built.view_sources,
+        views=built.views,
+        pooled_views=built.pooled_views,
+        cell_format=table.cell_format,
+        columns=table.columns,
         class_count=class_count,
         gain_exponent=gain_exponent,
         tree_begin=begin,

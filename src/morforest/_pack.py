@@ -17,7 +17,8 @@ import numpy as np
 from morforest._kernel import core
 
 FORMAT = 2
-READABLE = (1, FORMAT)  # 1: without sources
+COLUMNS_FORMAT = 3  # of forests that have columns, which readers of the other would ignore
+READABLE = (1, FORMAT, COLUMNS_FORMAT)  # 1: without sources
 RAW_SOURCE = np.array([0.0, 0.0, 0.0, 1.0, 0.0])  # as the core takes it
 FORM_WINDOW = 4  # numbers a node: counts and strides of two windows
 LARGE = 255  # marks leaf weights of at least this, which stand apart
@@ -70,7 +71,7 @@ def pack(forest: Any) -> dict[str, Any]:
     same = np.array_equal(_follow(begin, split, kind, classes), following)
     leaf_weight = forest.weight[~split]
     return {
-        "format": FORMAT,
+        **({"format": FORMAT} if forest.columns is None else _pack_columns(forest)),
         "shape": forest.shape,
         "sources": forest.sources,
         "views": forest.views,
@@ -101,7 +102,8 @@ def unpack(state: Mapping[str, Any]) -> dict[str, Any]:
         found = state.get("format") if isinstance(state, Mapping) else None
         raise ValueError(
             f"the forest was saved in format {found!r}, this version of morforest reads formats "
-            f"{READABLE[0]} to {FORMAT}: load it with the version that saved it, or fit it again."
+            f"{READABLE[0]} to {READABLE[-1]}: load it with the version that saved it, or fit it "
+            "again."
         )
     try:
         return _unpack(state)
@@ -129,11 +131,15 @@ def _unpack(state: Mapping[str, Any]) -> dict[str, Any]:
         count, cell, term_weight = _unpack_patches(state)
     else:
         count, cell, term_weight = _unpack_terms(state)
+    columns = state["columns"] if state["format"] == COLUMNS_FORMAT else None
+    if (columns is None) != (state["format"] != COLUMNS_FORMAT):
+        raise ValueError("damaged forest: no columns")
     kept = ("shape", "views", "cell_format", "class_count", "gain_exponent", "tree_begin")
     leaf_data = ("distribution_size", "distribution_class", "distribution_weight", "leaf_value")
     return {
         **{name: state[name] for name in (*kept, *leaf_data)},
         "values": operator.index(state["values"]) if state["format"] > 1 else 1,
+        "columns": columns,
         "sources": state["sources"] if state["format"] > 1 else raw_sources(len(state["views"])),
         "next": following,
         "threshold": _at_splits("threshold", split, state["threshold"]),
@@ -173,6 +179,10 @@ def _pack_terms(forest: Any, split: np.ndarray) -> dict[str, np.ndarray]:
     if len(weight) and (np.abs(weight) == 1).all():
         return {**terms, "term_minus": np.packbits(weight < 0)}
     return {**terms, "term_weight": weight}
+
+
+def _pack_columns(forest: Any) -> dict[str, Any]:
+    return {"format": COLUMNS_FORMAT, "columns": forest.columns}
 
 
 def _unpack_terms(state: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -17,10 +17,10 @@ from morforest import _validation as validation
 from morforest._boost import GENERATIONS, Boosting
 from morforest._dictionary import Plan, resolve, seed_from
 from morforest._estimator import BaseMorf, limit
-from morforest._grow import Progress, TrainingTable, canonical_order
+from morforest._grow import Progress, canonical_order, make_table
 from morforest._kernel import core
-from morforest._model import Forest, assemble, require_same_cells
-from morforest._numbers import choose_format, whole_weights
+from morforest._model import Forest, assemble
+from morforest._numbers import whole_weights
 from morforest.augment import make_copier
 from morforest.dictionary import Axis, Mixture
 
@@ -192,7 +192,7 @@ class BaseBoosting(BaseMorf):
             return self
         task, held_out, judged = self._prepare_rounds(X, target, weights, plan, before)
         self._fitted_loss = self._loss_name()
-        self._run_rounds(task, held_out, judged, first, shape, before)
+        self._run_rounds(task, held_out, judged, first, plan, before)
         return self
 
     def _prepare_rounds(
@@ -223,18 +223,9 @@ class BaseBoosting(BaseMorf):
             "min_impurity_decrease": 0.0,
             "max_leaf_nodes": limit(self.max_leaf_nodes),
         }
-        cell_format, cells = choose_format(X, plan.bounds())
-        if before is not None:
-            then = before.cell_format
-            if (cell_format.shift, cell_format.real) != (then.shift, then.real):
-                raise ValueError(
-                    "warm_start needs data like those of the first fit: their range or kind of "
-                    "numbers differs too much. Fit a new model instead."
-                )
-        if before is not None:
-            require_same_cells(before, plan.build(direct=cell_format.real))
-        table = TrainingTable(X, plan, cell_format, cells, self.n_jobs)
-        order = canonical_order(table.core.hash, target, weights)
+        earlier = getattr(self, "dictionary_", None)
+        table = make_table(X, plan, self._seed, self.n_jobs, before, earlier)
+        order = canonical_order(table.hash, target, weights)
         held_out = self._hold_out(target, order)
         judged = (copies * weight)[held_out]
         copies = np.where(held_out, 0, copies).astype(np.uint32)
@@ -271,7 +262,7 @@ class BaseBoosting(BaseMorf):
         held_out: np.ndarray,
         judged: np.ndarray,
         first: int,
-        shape: tuple[int, ...],
+        plan: Plan,
         before: Forest | None,
     ) -> None:
         """Make the rounds, and keep them even if they are interrupted."""
@@ -311,29 +302,18 @@ class BaseBoosting(BaseMorf):
                 self.train_score_ = np.array(train_scores)
                 self.validation_score_ = np.array(validation_scores)
             if grown:
-                self._forest = assemble(
-                    grown,
-                    shape,
-                    task.table.dictionary.view_sources,
-                    task.table.dictionary.views,
-                    task.table.dictionary.pooled_views,
-                    task.table.cell_format,
-                    0,
-                    None,
-                    before,
-                    task.loss.outputs,
-                )
+                self._forest = assemble(grown, task.table, 0, None, before, task.loss.outputs)
                 self.n_iter_ = self._forest.n_trees
                 self.train_score_ = np.array(train_scores)
                 self.validation_score_ = np.array(validation_scores)
-                self.data_shape_ = shape
-                self.dictionary_ = task.table.plan.dictionary
+                self.data_shape_ = plan.shape
+                self.dictionary_ = plan.dictionary
 
     def _check_earlier(self, before: Forest, shape: tuple[int, ...]) -> int:
-        if before.shape != shape or before.values != len(self._baseline):
+        if before.sample_shape != shape or before.values != len(self._baseline):
             raise ValueError(
                 f"warm_start needs the samples' shape and classes of the first fit: got shape "
-                f"{shape}, had {before.shape}."
+                f"{shape}, had {before.sample_shape}."
             )
         if self._fitted_loss != self._loss_name():
             raise ValueError(

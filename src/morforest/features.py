@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,19 +15,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from morforest import _checks as check
 from morforest import _validation as validation
+from morforest._columns import pooled_views_of, unit_scales
 from morforest._dictionary import resolve, seed_from
-from morforest._forms import MEAN, OPS, PPV, VARIANCE, PooledView, read_views, windows
+from morforest._forms import OPS, PPV, VARIANCE, PooledView, windows
 from morforest._grow import TrainingTable
 from morforest._kernel import core
 from morforest._numbers import cells_for, choose_format
-from morforest.channels import SQUARES
 from morforest.named import choose_dictionary
 
 __all__ = ["AtomFeatures"]
 
 VALUES_PER_JOB = 1 << 16  # fewer are not worth a thread
 MAX_ATOMS = 10_000_000
-LARGEST_EXPONENT = 1000
 
 
 class AtomFeatures(TransformerMixin, BaseEstimator):
@@ -132,7 +131,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         self._atoms = drawn
         self._views = (built.views, built.view_sources, built.pooled_views)
         self._plan, self._key, self._format = plan, key, cell_format
-        self._scale = self._scales()
+        self._scale = unit_scales(self._arrays(), shape, cell_format.shift)
         self._core = self._build()
         self.data_shape_ = shape
         self.dictionary_ = plan.dictionary
@@ -262,39 +261,14 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
             **self._atoms,
         )
 
-    def _scales(self) -> np.ndarray:
-        """Return what turns the core's numbers of each atom into the user's units."""
-        atoms = self._atoms
-        count = len(atoms["begin"]) - 1
-        op = atoms["form_op"] if len(atoms["form_op"]) else np.zeros(count, dtype=np.uint8)
-        positions = np.ones(count)
-        if len(atoms["form_op"]):
-            positions = atoms["form_window"].astype(np.float64).reshape(-1, 4)[:, ::2].prod(axis=1)
-        last = atoms["begin"][1:].astype(np.int64) - 1
-        area = np.where(op == VARIANCE, atoms["weight"][last], 1.0)
-        power = np.where(self._of_squares(), 2, 1)
-        exponent = np.where(op == PPV, 0, -self._format.shift * power)
-        exponent = np.clip(exponent, -LARGEST_EXPONENT, LARGEST_EXPONENT)
-        parts = np.where((op == MEAN) | (op == PPV), positions, area * area)
-        scale: np.ndarray = np.ldexp(1.0, exponent) / parts
-        return scale
-
-    def _of_squares(self) -> np.ndarray:
-        """Say of each atom whether it looks at squares; of a variance, its last term does."""
-        cell = self._atoms["cell"].astype(np.int64)
-        begin = self._atoms["begin"].astype(np.int64)
-        last = np.maximum.reduceat(cell, begin[:-1])
-        views, sources, pooled = self._views
-        kinds = sources.reshape(-1, 5)[:, 0]
-        number = np.minimum(last // math.prod(self._plan.shape), len(views) - 1)
-        kind = kinds[number] if len(views) else np.zeros(len(last))
-        for view, row in zip(self._pooled_views(), pooled.reshape(-1, 7), strict=True):
-            kind = np.where(view.holds(last), row[2], kind)
-        return np.isin(kind, SQUARES)
+    def _arrays(self) -> SimpleNamespace:
+        views, sources, pooled_views = self._views
+        return SimpleNamespace(
+            views=views, sources=sources, pooled_views=pooled_views, **self._atoms
+        )
 
     def _pooled_views(self) -> list[PooledView]:
-        views, _, pooled = self._views
-        return read_views(pooled, self._plan.shape, len(views) * math.prod(self._plan.shape))
+        return pooled_views_of(self._arrays(), self._plan.shape)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()

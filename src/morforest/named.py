@@ -145,9 +145,8 @@ def _errors_out_of_bag(
     if classes:
         model.classes_ = np.arange(truth.shape[1])
     task, target_format = model._prepare(X, target, weights, plan, None)
-    forest = model._assemble(
-        list(grow_trees(task, range(trees), like.n_jobs, 0)), plan.shape, task, target_format, None
-    )
+    grown = list(grow_trees(task, range(trees), like.n_jobs, 0))
+    forest = model._assemble(grown, task, target_format, None)
     errors = []
     for half in (range(trees // 2), range(trees // 2, trees)):
         sums, votes = sum_out_of_bag(task, forest, like.n_jobs, half)
