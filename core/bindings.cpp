@@ -73,6 +73,8 @@ NB_MODULE(MORFOREST_MODULE, m) {
           },
           "begin"_a, "cell"_a, "weight"_a, "cumulative"_a)
       .def(
+          "guide", [](Dictionary& self, const Vector<std::uint64_t>& features) { self.guide(to_vector(features)); }, "features"_a)
+      .def(
           "add_sparse",
           [](Dictionary& self, const Vector<std::uint64_t>& cumulative) { self.add_sparse(to_vector(cumulative)); },
           "cumulative"_a)

@@ -83,6 +83,7 @@ struct Component {
   enum class Kind { axis, finite, sparse, patch, haar, pair, kernel, variance } kind;
   std::vector<std::uint32_t> first_cells{}; // of the views its atoms look at, one a source (variance: then of their squares)
   std::vector<std::uint64_t> cumulative{};  // finite: of the atoms (empty: uniform); sparse: of the number of nonzeros
+  std::vector<std::uint64_t> guide{};       // sparse: of the features; empty: all alike
   AtomList atoms{};                         // finite
   std::vector<PatchAxis> axes{};            // patch, haar, pair, kernel
   std::vector<Lobes> lobes{};               // haar
@@ -154,6 +155,17 @@ class Dictionary {
         cumulative.back() != ~std::uint64_t{0})
       throw std::invalid_argument("cumulative probabilities of the number of nonzeros do not fit the features");
     add(Component{.kind = Component::Kind::sparse, .cumulative = std::move(cumulative)}, 0);
+  }
+
+  // From now on sparse sums draw their features with these cumulative probabilities, one by one, and again where one is there
+  // already. Each must be positive.
+  void guide(std::vector<std::uint64_t> features) {
+    if (features.size() != static_cast<std::size_t>(features_) || features.back() != ~std::uint64_t{0} || features.front() == 0)
+      throw std::invalid_argument("cumulative probabilities do not fit the features");
+    for (std::size_t i = 1; i < features.size(); ++i)
+      if (features[i] <= features[i - 1]) throw std::invalid_argument("a feature has no probability");
+    for (Component& component : components_)
+      if (component.kind == Component::Kind::sparse) component.guide = features;
   }
 
   // What patch, haar and pair share, an entry an axis. `sizes`: probabilities of min .. max along each axis; empty: all alike.

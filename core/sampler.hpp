@@ -171,9 +171,18 @@ class Sampler {
     const std::uint32_t first = first_cell(component, stream);
     const std::uint64_t nonzeros = 1 + first_at_least(component.cumulative, stream.next());
     corners_.clear();
-    draw_distinct(stream, dictionary_.features(), nonzeros, [&](std::uint32_t feature) {
-      corners_.push_back({first + feature, stream.coin() ? -1 : 1});
-    });
+    const auto add = [&](std::uint32_t feature) { corners_.push_back({first + feature, stream.coin() ? -1 : 1}); };
+    if (component.guide.empty()) {
+      draw_distinct(stream, dictionary_.features(), nonzeros, add);
+    } else {
+      ++epoch_;
+      while (corners_.size() < nonzeros) {
+        const std::size_t feature = first_at_least(component.guide, stream.next());
+        if (taken_[feature] == epoch_) continue;
+        taken_[feature] = epoch_;
+        add(static_cast<std::uint32_t>(feature));
+      }
+    }
     std::sort(corners_.begin(), corners_.end(), [](Corner a, Corner b) { return a.cell < b.cell; });
     out.add_corners(corners_.data(), corners_.size());
   }

@@ -151,10 +151,17 @@ class SparseAtoms(Component):
     def __init__(self, n_features: int, sizes: Sequence[float]):
         self.n_features = n_features
         self.table = cumulative_fractions(sizes)
+        self.guide: Sequence[int] = ()  # cumulative probabilities of the features; empty: all alike
 
     def draw(self, stream: Stream) -> np.ndarray:
         nonzeros = 1 + first_at_least(self.table, stream.next())
         atom = np.zeros(self.n_features, dtype=np.int64)
+        while len(self.guide) and np.count_nonzero(atom) < nonzeros:
+            feature = first_at_least(self.guide, stream.next())
+            if atom[feature] == 0:
+                atom[feature] = -1 if stream.next() >> 63 else 1
+        if len(self.guide):
+            return atom
         for feature, sign in floyd(stream, self.n_features, nonzeros, sign=True).items():
             atom[feature] = sign
         return atom

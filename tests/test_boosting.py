@@ -29,9 +29,11 @@ from test_oracle import examples
 from morforest import (
     Axis,
     Haar,
+    Mixture,
     MorfBoostingClassifier,
     MorfBoostingRegressor,
     Patch,
+    SparseOblique,
     Subset,
     _losses,
 )
@@ -40,6 +42,7 @@ from morforest._grow import TrainingTable
 from morforest._kernel import core
 from morforest._numbers import choose_format, to_core_dtype
 
+BY_DEFAULT = Mixture([Axis(), SparseOblique()], [1, 1])  # of flat rows
 LOSSES = ("squared_error", "absolute_error", "poisson", "quantile")
 
 # --- the core against the oracle -------------------------------------------------------------
@@ -118,7 +121,8 @@ def the_oracle(problem, model):
     n_rows, parameters = len(problem.X), problem.parameters
     form = cell_format_of(model._forest)
     flat = problem.X.reshape(n_rows, -1)
-    dictionary, sources = as_oracle(problem.dictionary, problem.X.shape[1:], None)
+    given = BY_DEFAULT if problem.dictionary is None else problem.dictionary
+    dictionary, sources = as_oracle(given, problem.X.shape[1:], None)
     if form.real:
         cells = np.ldexp(flat.astype(np.float64), form.shift)
     else:
@@ -134,7 +138,7 @@ def the_oracle(problem, model):
     whole = bool((weights == np.rint(weights)).all())
     copies = weights.astype(int) if whole else np.ones(n_rows, dtype=int)
     X = to_core_dtype(flat)
-    plan = resolve(problem.dictionary, problem.X.shape[1:])
+    plan = resolve(given, problem.X.shape[1:])
     hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds())).core.hash
     order = np.lexsort((weights, y, hashes))
     if getattr(problem.dictionary, "per", None) == "forest":
@@ -164,6 +168,7 @@ def the_oracle(problem, model):
         learning_rate=parameters["learning_rate"],
         largest_step=4.0 if loss in (None, "poisson") else math.inf,
         quantile=quantile,
+        guided=problem.dictionary is None,
     )
     return rounds, sources
 
@@ -204,6 +209,39 @@ def test_large_nodes_equal_the_oracle(problem):
     problem.parameters |= {"max_depth": 2, "max_iter": 2}
     problem.parameters.pop("max_leaf_nodes", None)
     assert_same_rounds(problem)
+
+
+@examples(40)
+@given(problems(st.integers(5, 40)))
+def test_guided_sums_equal_the_oracle(problem):
+    problem.X = problem.X.reshape(len(problem.X), -1)
+    problem.dictionary = None
+    problem.parameters |= {"max_iter": 6}
+    assert_same_rounds(problem)
+
+
+def test_sums_are_guided_by_default_alone():
+    X, y = make_classification(600, 60, n_informative=4, n_redundant=0, random_state=0)
+    common = {"max_iter": 60, "random_state": 0}
+    guided = MorfBoostingClassifier(**common).fit(X, y)
+    given = MorfBoostingClassifier(BY_DEFAULT, **common).fit(X, y)
+
+    def useful(model):
+        atoms = model._forest.atoms()
+        sums = atoms[np.diff(atoms.indptr) > 1]
+        informative = np.argsort(-model.feature_importances_)[:4]
+        return np.isin(sums.indices, informative).mean()
+
+    assert useful(guided) > useful(given) + 0.1
+    assert guided.dictionary_ == Mixture([Axis(), SparseOblique()])
+
+
+def test_guided_rounds_go_on_where_they_were():
+    X, y = make_classification(300, 30, random_state=0)
+    whole = MorfBoostingClassifier(max_iter=20, random_state=0).fit(X, y)
+    parts = MorfBoostingClassifier(max_iter=8, random_state=0, warm_start=True).fit(X, y)
+    parts = pickle.loads(pickle.dumps(parts)).set_params(max_iter=20).fit(X, y)
+    np.testing.assert_array_equal(parts._forest.term_cell, whole._forest.term_cell)
 
 
 @pytest.mark.parametrize("dictionary", [Patch(max_size=4), Haar(pool="max"), Subset(Patch(), 50)])

@@ -387,6 +387,7 @@ NONLINEAR = Mixture(
 )
 
 
+HALVES = Mixture([Axis(), SparseOblique()])
 BOOSTED = {"max_iter": 4, "subsample": 0.5, "min_samples_leaf": 5, "random_state": 0}
 COLUMNS = Subset(Haar(1, 2, pool=["ppv", "mean"], channels=[Raw(), Difference()]), 50, "forest")
 
@@ -396,7 +397,7 @@ def boosted(dictionary=None, **parameters):
 
 
 def boosted_numbers(**parameters):
-    return MorfBoostingRegressor(**BOOSTED | parameters)
+    return MorfBoostingRegressor(HALVES, **BOOSTED | parameters)
 
 
 def golden_cases():
@@ -463,8 +464,15 @@ def golden_cases():
         ("boosted digits", boosted(Patch(max_size=3)), X, y, None),
         ("boosted in halves", boosted(Haar(), max_leaf_nodes=6), X, y, weights),
         ("boosted copies", boosted(Patch(max_size=3), augment=ImageCopies()), X, y, None),
-        ("boosted table", boosted(), flat, labels > 0, weights / 3 + 0.5),
+        ("boosted table", boosted(HALVES), flat, labels > 0, weights / 3 + 0.5),
         ("boosted numbers", boosted_numbers(), flat, target, None),
+        (
+            "boosted, guided",
+            MorfBoostingClassifier(max_iter=20, random_state=0),
+            flat,
+            labels,
+            None,
+        ),
         ("boosted by default", MorfBoostingClassifier(max_iter=4, random_state=0), X, y, None),
         ("boosted quantile", boosted_numbers(loss="quantile", quantile=0.3), flat, target, None),
         ("boosted counts", boosted_numbers(loss="poisson"), flat, np.abs(target), None),

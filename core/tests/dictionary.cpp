@@ -114,6 +114,35 @@ TEST(finite_weighted_follows_its_probabilities) {
   CHECK(std::abs(first - 2000) < 200, first);
 }
 
+TEST(guided_sums_follow_their_probabilities) {
+  Dictionary dictionary({4}, false);
+  dictionary.add_axis();
+  dictionary.add_sparse({certain / 2, certain});  // one feature or two
+  dictionary.set_cumulative({certain / 2, certain});
+  dictionary.guide({certain / 2, certain / 8 * 7, certain / 16 * 15, certain});
+  const AtomList atoms = draw(dictionary, 5, 20000);
+  std::vector<int> alone(4);
+  for (std::size_t i = 4; i < atoms.size(); ++i) {
+    const std::vector<std::uint32_t> cells = cells_of(atoms, i);
+    CHECK(cells.size() == 1 || (cells.size() == 2 && cells[0] < cells[1] && cells[1] < 4), "features are distinct");
+    if (cells.size() == 1) ++alone[cells[0]];
+  }
+  const double total = alone[0] + alone[1] + alone[2] + alone[3];
+  const double expected[] = {1.0 / 2, 3.0 / 8, 1.0 / 16, 1.0 / 16};
+  for (std::size_t k = 0; k < 4; ++k) CHECK(std::abs(alone[k] / total - expected[k]) < 0.03, k, alone[k], total);
+  const std::vector<std::vector<std::uint64_t>> wrong{
+      {}, {certain}, {1, 2, 3, 4}, {0, 1, 2, certain}, {1, 1, 2, certain}, {1, 3, 2, certain}, {1, 2, certain, certain}};
+  for (const auto& features : wrong) {
+    bool refused = false;
+    try {
+      dictionary.guide(features);
+    } catch (const std::invalid_argument&) {
+      refused = true;
+    }
+    CHECK(refused, features.size());
+  }
+}
+
 TEST(sparse_follows_floyd) {
   Dictionary dictionary({3, 7}, false);
   dictionary.add_sparse(equal_parts(21));

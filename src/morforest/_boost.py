@@ -21,6 +21,7 @@ COPIES, SUBSETS = 2**63 + 1, 2**63 + 2  # number draws of copies and of atoms; n
 GENERATIONS = 16  # of copies in a fit
 LARGEST_STEP = 2.0**900  # of a gradient or curvature; those of sensible fits are far smaller
 ROUNDS_A_SUBSET = 5  # that share atoms, where the dictionary is a subset
+UNGUIDED = 0.1  # share of the features of guided sums that are drawn all alike
 
 
 @dataclass
@@ -45,6 +46,7 @@ class Boosting:
     copier: Copier | None = None
     period: int = 1  # rounds of a generation of copies
     n_jobs: int | None = 1
+    guided: bool = False  # sparse sums draw features by what the rounds so far gained from them
 
     def __post_init__(self) -> None:
         self.rows = len(self.order)
@@ -52,6 +54,9 @@ class Boosting:
         self._cells = self.table.core
         self._subset: Any = None
         self.scores = self._scores(self.table.samples, self._cells)
+        self._gains = np.zeros(self.table.samples.shape[1])
+        if self.guided and self.before is not None:
+            self._add_gains(self.before.term_count, self.before.term_cell, self.before.gain)
 
     def rounds(self, numbers: range, stop: Any) -> Iterator[dict[str, np.ndarray]]:
         """Grow the trees of some numbers one after another, each on what the last left over."""
@@ -63,6 +68,8 @@ class Boosting:
                 self._subset is None or number % ROUNDS_A_SUBSET == 0
             ):
                 self._draw_subset(number // ROUNDS_A_SUBSET)
+            if self.guided:
+                self._guide()
             yield self._round(number, stop)
 
     def _round(self, number: int, stop: Any) -> dict[str, np.ndarray]:
@@ -121,7 +128,29 @@ class Boosting:
             tree.values = grown["leaf_value"].reshape(-1, outputs)
         self.scores += tree.values[leaf]
         self.trees.append(tree)
+        if self.guided:
+            self._add_gains(grown["term_count"], grown["term_cell"], grown["gain"])
         return grown
+
+    def _add_gains(self, count: np.ndarray, feature: np.ndarray, gain: np.ndarray) -> None:
+        """Share the gain of each split among the features of its atom.
+
+        One after the other, so that a fit that goes on from another adds them in the same order.
+        """
+        count = count.astype(np.int64)
+        share = gain.astype(np.float64) / np.maximum(count, 1)
+        np.add.at(self._gains, feature.astype(np.int64), np.repeat(share, count))
+
+    def _guide(self) -> None:
+        """Let sparse sums draw features in proportion to their gains, and a few all alike."""
+        cumulated = np.cumsum(self._gains)
+        if not 0 < cumulated[-1] < np.inf:
+            return
+        alike = np.arange(1, len(cumulated) + 1) / len(cumulated)
+        shares = (1.0 - UNGUIDED) * (cumulated / cumulated[-1]) + UNGUIDED * alike
+        fractions = np.ldexp(np.minimum(shares, 1.0 - 2.0**-53), 64).astype(np.uint64)
+        fractions[-1] = 2**64 - 1
+        self.table.dictionary.guide(fractions)
 
     def _scores(self, X: np.ndarray, cells: Any) -> np.ndarray:
         """Return what the model so far says of some samples."""

@@ -34,8 +34,8 @@ LEAF = 20  # samples of a leaf, where a round has enough
 
 _PARAMETERS = """dictionary : dictionary object, name or None, default=None
         Where split candidates come from, as in :class:`MorfClassifier`. None chooses by the shape
-        of a sample: single features and sparse sums, half each, for flat rows, ``Patch()`` for
-        samples with more axes.
+        of a sample: ``Patch()`` for samples with axes; for flat rows single features and sparse
+        sums, half each, where sums prefer features that earlier rounds gained from.
     {loss}learning_rate : float, default=0.05
         Factor of each tree's leaves. Smaller ones need more rounds, and are often a little better.
     max_iter : int, default=500
@@ -253,6 +253,7 @@ class BaseBoosting(BaseMorf):
             copier=copier,
             period=max(1, -(-int(self.max_iter) // GENERATIONS)),
             n_jobs=self.n_jobs,
+            guided=self.dictionary is None and len(plan.shape) == 1,
         )
         return task, np.flatnonzero(held_out), judged
 
