@@ -161,14 +161,14 @@ NB_MODULE(MORFOREST_MODULE, m) {
   nb::class_<Table>(m, "Table")
       .def(
           "__init__",
-          [](Table* self, std::size_t rows, const Dictionary& dictionary, const std::string& cell_type) {
+          [](Table* self, std::size_t rows, const Dictionary& dictionary, const std::string& cell_type, bool tiles) {
             if (rows >= (std::size_t{1} << 31)) throw std::invalid_argument("more than 2^31 rows");
             const CellType type = parse_cell_type(cell_type);
             if (type == CellType::bytes && !suits_byte_patches(dictionary))
               throw std::invalid_argument("tables of bytes need a dictionary of narrow patches");
-            new (self) Table(rows, dictionary, type);
+            new (self) Table(rows, dictionary, type, tiles ? Layout::tiles : Layout::rows);
           },
-          "rows"_a, "dictionary"_a, "cell_type"_a)
+          "rows"_a, "dictionary"_a, "cell_type"_a, "tiles"_a = false)
       .def(
           "fill",
           [](Table& self, const Samples& x, std::size_t first, int shift, double limit) {
@@ -399,29 +399,52 @@ NB_MODULE(MORFOREST_MODULE, m) {
   nb::class_<Subset>(m, "Subset")
       .def(
           "__init__",
-          [](Subset* self, const Table& table, const Dictionary& dictionary, std::uint64_t key, const Vector<std::uint32_t>& count,
-             const Vector<std::uint32_t>& order) {
+          [](Subset* self, const Table& table, const Dictionary& dictionary) {
             if (!table.suits(dictionary)) throw std::invalid_argument("the table was made for another dictionary");
             if (dictionary.subset() == 0) throw std::invalid_argument("the dictionary has no subsets");
-            const std::size_t rows = table.rows();
+            new (self) Subset(table, dictionary);
+          },
+          "table"_a, "dictionary"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+      .def(
+          "draw",
+          [](Subset& self, std::uint64_t key, const Vector<std::uint32_t>& count, const Vector<std::uint32_t>& order) {
+            const std::size_t rows = self.rows();
             if (count.size() != rows || order.size() != rows) throw std::invalid_argument("counts and order need one entry a row");
             require_rows(order, rows);
             check_bag({count.data(), count.data(), rows}, nullptr, 0);
-            new (self) Subset(table, dictionary);
-            self->draw(key, count.data(), order.data());
+            self.draw(key, count.data(), order.data());
+            return self.atoms().size();
           },
-          "table"_a, "dictionary"_a, "key"_a, "count"_a, "order"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+          "key"_a, "count"_a, "order"_a, "Draw atoms, whose values must then be computed, and return their number.")
       .def(
           "fill",
           [](Subset& self, std::size_t first, std::size_t count) {
-            if (first > self.table().rows() || count > self.table().rows() - first) throw std::invalid_argument("no such rows");
+            if (first > self.atoms().size() || count > self.atoms().size() - first) throw std::invalid_argument("no such atoms");
             nb::gil_scoped_release release;
-            std::vector<std::uint32_t> rows(count);
-            std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
-            self.fill(rows.data(), count, [](std::size_t) {});
+            std::vector<std::uint32_t> rows(self.rows());
+            std::iota(rows.begin(), rows.end(), 0u);
+            self.fill(first, count, rows.data(), rows.size(), [](std::size_t) {});
           },
-          "first"_a, "count"_a, "Compute the atoms of some rows. Threads may fill different rows.")
-      .def_prop_ro("table", &Subset::table, nb::rv_policy::reference_internal, "The values: a row a sample, a feature an atom.");
+          "first"_a, "count"_a, "Compute some atoms for all rows. Threads may fill different atoms.")
+      .def(
+          "find_leaves",
+          [](const Subset& self, const Vector<std::int32_t>& next, const Vector<std::int64_t>& threshold,
+             const Vector<double>& real_threshold, const Vector<std::uint32_t>& picked) {
+            if (!self.filled()) throw std::invalid_argument("the subset has no values yet");
+            const bool real = self.type() == CellType::f64;
+            if ((real ? real_threshold.size() : threshold.size()) != next.size()) throw std::invalid_argument("thresholds need one entry a node");
+            std::vector<std::int32_t> leaf(self.rows());
+            {
+              nb::gil_scoped_release release;
+              const auto find = [&](const auto* thresholds) {
+                self.find_leaves(next.data(), thresholds, next.size(), picked.data(), picked.size(), leaf.data());
+              };
+              if (real) find(real_threshold.data());
+              else find(threshold.data());
+            }
+            return to_numpy(std::move(leaf));
+          },
+          "next"_a, "threshold"_a, "real_threshold"_a, "picked"_a, "The leaf of each row in a tree, of whose splits each has picked an atom.");
 
   m.def(
       "grow_trees",
@@ -458,7 +481,8 @@ NB_MODULE(MORFOREST_MODULE, m) {
         if ((boosted ? gradients->rows() : classification ? classes.size() : values.size()) != rows) throw std::invalid_argument("targets need one entry a row");
         if (order.size() != rows) throw std::invalid_argument("the order needs one entry a row");
         require_rows(order, rows);
-        if (subset != nullptr && subset->table().rows() != rows) throw std::invalid_argument("the subset was made for other rows");
+        if (subset != nullptr && subset->rows() != rows) throw std::invalid_argument("the subset was made for other rows");
+        if (subset != nullptr && !subset->filled()) throw std::invalid_argument("the subset has no values yet");
         if (!table.suits(dictionary)) throw std::invalid_argument("the table was made for another dictionary");
         std::vector<Seedling> seedlings;
         for (std::size_t i = 0; i < trees; ++i) {

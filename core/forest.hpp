@@ -186,6 +186,7 @@ class Forest {
 
  private:
   static constexpr std::size_t block_rows = 256;  // of a table
+  static constexpr std::size_t tiled_rows = 4 * tile_rows;
   static constexpr std::int64_t threshold_limit = std::int64_t{1} << 62;  // sums of two values below 2^61
 
   void check() const {
@@ -377,9 +378,16 @@ class Forest {
     with_cell_type(table.type(), [&](auto cell) {
       using Cell = decltype(cell);
       const Cell* cells[block_rows];
-      for (std::size_t first = 0; first < row_count; first += block_rows) {
-        const std::size_t size = std::min(block_rows, row_count - first);
-        for (std::size_t i = 0; i < size; ++i) cells[i] = reinterpret_cast<const Cell*>(row(first + i));
+      // Rows of tiles are put together a few at a time.
+      const std::size_t block = table.tiled() ? tiled_rows : block_rows;
+      const RowBuffer together(table.tiled() ? tiled_rows : 0, layout_.cells() * sizeof(Cell));
+      for (std::size_t first = 0; first < row_count; first += block) {
+        const std::size_t size = std::min(block, row_count - first);
+        for (std::size_t i = 0; i < size; ++i) cells[i] = reinterpret_cast<const Cell*>(table.tiled() ? together.row(i) : row(first + i));
+        for (std::size_t i = 0, some = 0; table.tiled() && i < size; i += some) {
+          some = rows == nullptr ? std::min(tile_rows, size - i) : 1;  // blocks are whole tiles
+          table.read_tile<Cell>(rows == nullptr ? first + i : rows[first + i], some, together, i);
+        }
         use(table.type(), cells, first, size);
       }
     });

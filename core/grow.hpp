@@ -483,15 +483,18 @@ void grow_trees(Projection<Value>& projection, const Dictionary& dictionary, con
   }
 }
 
-// Trees whose nodes choose among the atoms of a subset; its table holds the rows of their bags.
+// Trees whose nodes choose among the atoms of a subset, whose columns hold the rows of their bags.
 inline void grow_on_subset(const Subset& subset, const Targets& targets, const std::vector<Seedling>& seedlings,
                            const GrowthRule& rule, const Poll& poll, Trees& out) {
   std::size_t node = out.next.size();
   const std::size_t term = out.term_cell.size();
-  with_projection(subset.table(), subset.dictionary(), [&](auto& projection) {
-    grow_trees(projection, subset.dictionary(), targets, seedlings, rule, poll, out);
-  });
-  // A column of the table becomes the atom that it stands for.
+  const auto grow = [&]<class Value>(Value) {
+    ColumnProjector<Value> projection(subset, !subset.narrow());
+    grow_trees(static_cast<Projection<Value>&>(projection), subset.dictionary(), targets, seedlings, rule, poll, out);
+  };
+  if (subset.narrow()) grow(std::uint16_t{});
+  else with_cell_type(subset.type(), [&](auto cell) { grow(ValueOf<decltype(cell)>{}); });
+  // A column becomes the atom that it stands for, and its threshold one of the atom's values.
   const AtomList& atoms = subset.atoms();
   const std::vector<std::uint32_t> columns(out.term_cell.begin() + term, out.term_cell.end());
   out.term_cell.resize(term);
@@ -500,6 +503,7 @@ inline void grow_on_subset(const Subset& subset, const Targets& targets, const s
     Form form;
     if (out.next[node] >= 0) {
       const std::uint32_t atom = columns[split++], begin = atoms.begin[atom], end = atoms.begin[atom + 1];
+      if (subset.narrow()) out.threshold[node] += 2 * subset.offset(atom);
       out.term_count[node] = end - begin;
       out.term_cell.insert(out.term_cell.end(), atoms.cell.begin() + begin, atoms.cell.begin() + end);
       out.term_weight.insert(out.term_weight.end(), atoms.weight.begin() + begin, atoms.weight.begin() + end);
@@ -523,7 +527,7 @@ inline void grow_trees(const Table& table, const Dictionary& dictionary, const T
     std::vector<std::uint32_t> rows;
     for (std::size_t i = 0; i < bag.rows; ++i)
       if (bag.count[i] != 0) rows.push_back(static_cast<std::uint32_t>(i));
-    subset.fill(rows.data(), rows.size(), poll);
+    subset.fill(0, subset.atoms().size(), rows.data(), rows.size(), poll);
     grow_on_subset(subset, targets, {seedling}, rule, poll, out);
   }
   out.picked.clear();

@@ -293,13 +293,21 @@ class RowFiller {
   std::vector<PooledLayout> pooled_;
 };
 
+// How the cells of a table lie: row after row, or in *tiles*, where the same cell of some rows stands together. Nodes that draw
+// atoms of their own read many cells of few rows; an atom applied to all rows reads few cells of each, a vector at a time.
+enum class Layout : std::uint8_t { rows, tiles };
+inline constexpr std::size_t tile_rows = 16;
+
 class Table {
  public:
   // Rows without values yet: `fill` must write each of them.
-  Table(std::size_t rows, const Dictionary& dictionary, CellType type)
-      : type_(type), rows_(rows),
+  Table(std::size_t rows, const Dictionary& dictionary, CellType type, Layout layout = Layout::rows)
+      : type_(type), tiled_(layout == Layout::tiles), rows_(rows),
         layout_(type == CellType::bytes ? RowLayout(dictionary).unsummed() : RowLayout(dictionary)),
-        buffer_(rows, row_bytes(), type == CellType::bytes ? byte_margin(layout_) : 0), hash_(rows) {
+        buffer_(tiled_ ? tiles() : rows, row_bytes() * (tiled_ ? tile_rows : 1), type == CellType::bytes ? byte_margin(layout_) : 0), hash_(rows) {
+    if (tiled_ && (type == CellType::bytes || dictionary.has_forms()))
+      throw std::invalid_argument("tables of bytes or for atoms with forms have no tiles");
+    if (tiled_ && rows % tile_rows != 0) std::memset(buffer_.row(tiles() - 1), 0, row_bytes() * tile_rows);
     if (type == CellType::bytes && !RowLayout(dictionary).plain())
       throw std::invalid_argument("tables of bytes have no derived channels");
     if (type == CellType::f64 && !dictionary.direct())
@@ -318,9 +326,26 @@ class Table {
     with_cell_type(type_, [&](auto cell) {
       using Cell = decltype(cell);
       RowFiller<Cell> fill(layout_, quantiser);
-      for (std::size_t i = 0; i < count; ++i)
-        hash_[first + i] = fill(x + i * layout_.features, reinterpret_cast<Cell*>(buffer_.row(first + i)));
+      if (!tiled_) {
+        for (std::size_t i = 0; i < count; ++i)
+          hash_[first + i] = fill(x + i * layout_.features, reinterpret_cast<Cell*>(buffer_.row(first + i)));
+        return;
+      }
+      const RowBuffer some(tile_rows, row_bytes());
+      for (std::size_t i = 0; i < count;) {
+        const std::size_t at = (first + i) % tile_rows, size = std::min(tile_rows - at, count - i);
+        for (std::size_t r = 0; r < size; ++r)
+          hash_[first + i + r] = fill(x + (i + r) * layout_.features, reinterpret_cast<Cell*>(some.row(r)));
+        copy_tile<Cell>(first + i, size, some, 0, [](Cell& in_tile, Cell& in_row) { in_tile = in_row; });
+        i += size;
+      }
     });
+  }
+
+  // Copies rows from `first` on, no more than are left of its tile, to a buffer's rows from `to` on.
+  template <class Cell>
+  void read_tile(std::size_t first, std::size_t count, const RowBuffer& rows, std::size_t to) const {
+    copy_tile<Cell>(first, count, rows, to, [](Cell& in_tile, Cell& in_row) { in_row = in_tile; });
   }
 
   // Whether atoms over such rows may be applied to this table.
@@ -335,15 +360,32 @@ class Table {
   std::size_t rows() const { return rows_; }
   std::int64_t features() const { return layout_.features; }
   std::size_t cells() const { return layout_.cells(); }
-  const RowBuffer& buffer() const { return buffer_; }
+  bool tiled() const { return tiled_; }
+  std::size_t tiles() const { return (rows_ + tile_rows - 1) / tile_rows; }
+  const RowBuffer& buffer() const { return buffer_; }  // of rows, or of tiles: cell after cell, and the rows of each
   const std::vector<std::uint64_t>& hash() const { return hash_; }
 
  private:
+  // Calls copy(cell in the tile, cell in the row) for all cells of rows of a tile, and of rows of a buffer.
+  template <class Cell, class Copy>
+  void copy_tile(std::size_t first, std::size_t count, const RowBuffer& rows, std::size_t to, Copy copy) const {
+    constexpr std::size_t some_cells = 16;  // of one row after another, so that their lines stay near
+    Cell* const cells = reinterpret_cast<Cell*>(buffer_.row(first / tile_rows)) + first % tile_rows;
+    for (std::size_t begin = 0; begin < layout_.cells(); begin += some_cells) {
+      const std::size_t end = std::min(begin + some_cells, layout_.cells());
+      for (std::size_t r = 0; r < count; ++r) {
+        Cell* const row = reinterpret_cast<Cell*>(rows.row(to + r));
+        for (std::size_t c = begin; c < end; ++c) copy(cells[c * tile_rows + r], row[c]);
+      }
+    }
+  }
+
   std::size_t row_bytes() const {
     return layout_.cells() * with_cell_type(type_, [](auto cell) { return sizeof(cell); });
   }
 
   CellType type_;
+  bool tiled_;
   std::size_t rows_;
   RowLayout layout_;
   RowBuffer buffer_;

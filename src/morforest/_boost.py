@@ -7,19 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs
 
-from morforest._grow import TrainingTable, run_over_rows
+from morforest._grow import TrainingTable
 from morforest._kernel import core
 from morforest._losses import Loss, leaf_quantiles
 from morforest._model import Forest
 from morforest._numbers import to_core_dtype
 from morforest.augment import Copier
-from morforest.channels import RAW, to_core
 
 COPIES, SUBSETS = 2**63 + 1, 2**63 + 2  # number draws of copies and of atoms; no round has these
 GENERATIONS = 16  # of copies in a fit
 LARGEST_STEP = 2.0**900  # of a gradient or curvature; those of sensible fits are far smaller
+ATOMS_A_CALL = 16  # of a thread
+ROWS_WORTH_THREADS = 4096  # fewer are computed by one
 ROUNDS_A_SUBSET = 5  # that share atoms, where the dictionary is a subset
 UNGUIDED = 0.1  # share of the features of guided sums that are drawn all alike
 
@@ -116,7 +117,7 @@ class Boosting:
         if self._subset is None:
             leaf = tree.leaves(self._cells)
         else:
-            leaf = tree.leaves_in_subset(self._subset.table, grown.pop("picked"))
+            leaf = tree.leaves_in_subset(self._subset, grown.pop("picked"))
         if not np.isnan(self.loss.quantile):
             grown["leaf_value"] = self.learning_rate * leaf_quantiles(
                 self.loss.target - self.scores[:, 0],
@@ -164,14 +165,20 @@ class Boosting:
     def _draw_subset(self, number: int) -> None:
         """Draw atoms for some rounds, and compute them for every row."""
         key = core.derive(core.tree_key(self.seed, SUBSETS), number)
-        self._subset = None  # its memory is needed for the next
-        subset = core.Subset(self._cells, self.table.dictionary, key, self.copies, self.order)
+        if self._subset is None:
+            self._subset = core.Subset(self._cells, self.table.dictionary)
+        subset = self._subset
+        atoms = subset.draw(key, self.copies, self.order)
 
-        def fill(part: slice) -> None:
-            subset.fill(part.start, part.stop - part.start)
+        def fill(first: int) -> None:
+            subset.fill(first, min(ATOMS_A_CALL, atoms - first))
 
-        run_over_rows(fill, (len(self.order), subset.table.features), self.n_jobs)
-        self._subset = subset
+        jobs = effective_n_jobs(self.n_jobs) if len(self.order) >= ROWS_WORTH_THREADS else 1
+        if jobs == 1:
+            subset.fill(0, atoms)
+        else:
+            firsts = range(0, atoms, ATOMS_A_CALL)
+            Parallel(n_jobs=jobs, require="sharedmem")(delayed(fill)(first) for first in firsts)
 
     def _draw_copies(self, generation: int) -> None:
         """Draw copies of the rows that are trained on; those held out have none."""
@@ -239,18 +246,7 @@ class Tree:
         """Return the number of the leaf that each row of a table falls into."""
         return -1 - self.next[self._core.find_leaves(0, cells)]
 
-    def leaves_in_subset(self, cells: Any, picked: np.ndarray) -> np.ndarray:
-        """Return the same from the table of a subset, of which each split has picked an atom."""
-        tree = self._make(
-            shape=[cells.features],
-            views=np.zeros(1, dtype=np.uint32),
-            sources=to_core((RAW,)),
-            pooled_views=np.empty(0),
-            term_count=(self.next >= 0).astype(np.uint32),
-            term_cell=picked.astype(np.uint32, copy=False),
-            term_weight=np.ones(len(picked)),
-            form_op=np.empty(0, np.uint8),
-            form_bias=np.empty(0, np.int64),
-            form_window=np.empty(0, np.uint32),
-        )
-        return -1 - self.next[tree.find_leaves(0, cells)]
+    def leaves_in_subset(self, subset: Any, picked: np.ndarray) -> np.ndarray:
+        """Return the same from the values of a subset, of which each split has picked an atom."""
+        next_node = self.next.astype(np.int32)
+        return -1 - self.next[subset.find_leaves(next_node, **self._thresholds, picked=picked)]

@@ -62,7 +62,10 @@ class TrainingTable:
         cell_type = self.cells.cell_type
         if self.dictionary.narrow_patches and self.cells.fit_bytes:
             cell_type = "bytes"  # the same forest from half the memory
-        table = core.Table(len(self.X), self.dictionary, cell_type)
+        # The atoms of a subset are computed for all rows.
+        tiles = bool(self.plan.dictionary._subset()) and cell_type != "bytes"
+        tiles = tiles and not self.dictionary.has_forms
+        table = core.Table(len(self.X), self.dictionary, cell_type, tiles)
         run_over_rows(lambda part: self._fill(table, part.start, part), self.X.shape, n_jobs)
         self.core = table
 
