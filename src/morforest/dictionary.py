@@ -309,8 +309,8 @@ class Subset(Dictionary):
     new atoms at each node.
 
     Atoms of a forest are computed once for each sample to predict too, and not at every node that
-    it passes: with pooled atoms that takes a small part of the time. Trees then differ by their
-    bags and candidates alone.
+    it passes, which saves time where many deep trees look at costly atoms. Trees then differ by
+    their bags and candidates alone.
 
     Parameters
     ----------
