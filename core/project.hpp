@@ -143,7 +143,7 @@ class Projector final : public Projection<ValueOf<Cell>> {
 
   explicit Projector(const Table& table)
       : base_(table.buffer().row(0)), stride_(table.buffer().stride()), row_bytes_(table.cells() * sizeof(Cell)),
-        zero_cell_(static_cast<std::uint32_t>(table.cells() - 1)) {}
+        zero_cell_(static_cast<std::uint32_t>(table.cells() - 1)), wide_(!table.summed()) {}
 
   void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first,
                   std::size_t atom_count, Value* values, std::size_t values_stride, Range<Value>* ranges) override {
@@ -278,7 +278,11 @@ class Projector final : public Projection<ValueOf<Cell>> {
           const Sum weight = weight_[t];
           for (std::size_t b = 0; b < count; ++b) sums[b] += weight * at(rows[b], cell);
         }
-        for (std::size_t b = 0; b < count; ++b) out[b] = value_of_sum<Cell>(sums[b]);
+        // Sums of cells that are no prefix sums do not wrap: they may be wider than a cell.
+        if (std::is_same_v<Cell, std::int16_t> && wide_)
+          for (std::size_t b = 0; b < count; ++b) out[b] = static_cast<Value>(sums[b]);
+        else
+          for (std::size_t b = 0; b < count; ++b) out[b] = value_of_sum<Cell>(sums[b]);
         break;
       }
     }
@@ -287,6 +291,7 @@ class Projector final : public Projection<ValueOf<Cell>> {
   const std::byte* base_;
   std::size_t stride_, row_bytes_;
   std::uint32_t zero_cell_;
+  bool wide_;
   std::vector<Arranged> atoms_;
   const std::uint32_t* cell_ = nullptr;  // of the terms
   std::vector<Sum> weight_;

@@ -162,6 +162,10 @@ struct RowLayout {
   RowLayout unsummed() const { return RowLayout(shape, {0}); }
 
   std::size_t cells() const { return views.size() * static_cast<std::size_t>(features) + pooled_cells_ + 1; }
+  // Whether some cells are sums of others.
+  bool summed() const {
+    return !pooled_views.empty() || std::any_of(views.begin(), views.end(), [](std::uint32_t axes) { return axes != 0; });
+  }
   // Whether there are views of the raw values alone, and none for pooling.
   bool plain() const {
     return pooled_views.empty() &&
@@ -335,6 +339,7 @@ class Table {
   std::size_t rows() const { return rows_; }
   std::int64_t features() const { return layout_.features; }
   std::size_t cells() const { return layout_.cells(); }
+  bool summed() const { return layout_.summed(); }
   const RowBuffer& buffer() const { return buffer_; }
   const std::vector<std::uint64_t>& hash() const { return hash_; }
 
