@@ -40,6 +40,7 @@ from morforest import (
     Subset,
     Variance,
 )
+from morforest._direction import Columns
 from morforest._kernel import core
 from morforest._pack import raw_sources
 
@@ -439,6 +440,7 @@ def golden_cases():
             name = f"{splitter}, {'bags' if bootstrap else 'all rows'}"
             cases[f"classes, {name}"] = (classifier(**parameters), flat, labels, None)
             cases[f"numbers, {name}"] = (regressor(**parameters), flat, target, None)
+    small, ridge = X.reshape(len(X), -1), {"direction": "ridge", "max_features": 30}
     wide = flat * [1, 1, 1, 1e-7, 1e9, 1]
     for name, model, samples, truth, weight in (
         ("whole weights", classifier(), X, y, weights),
@@ -478,6 +480,15 @@ def golden_cases():
         ("subset", classifier(Subset(Patch(2, 4), 30)), X, y, weights),
         ("subset of pooled", classifier(Subset(Haar(1, 2, pool="ppv"), 30)), X, y, None),
         ("boosted subset", boosted(Subset(Pair(1, 3), 30), max_iter=12), X, y, None),
+        ("direction of classes", classifier(Columns(), **ridge), small, y, None),
+        (
+            "direction, best first",
+            classifier(Columns(), max_leaf_nodes=9, **ridge),
+            small,
+            y,
+            weights,
+        ),
+        ("direction of numbers", regressor(Columns(), **ridge), small, small[:, 20] * 3.5, None),
         ("nonlinear", classifier(NONLINEAR, max_leaf_nodes=20), X, y, weights / 3 + 0.5),
     ):
         cases[name] = (model, samples, truth, weight)
