@@ -455,7 +455,7 @@ NB_MODULE(MORFOREST_MODULE, m) {
          std::size_t candidates, std::uint64_t max_depth, std::uint64_t min_samples_split, std::uint64_t min_samples_leaf,
          double min_weight_fraction_leaf, double min_impurity_decrease, std::uint64_t max_leaf_nodes, const StopFlag& stop,
          const Gradients* gradients, double l2, double learning_rate, double largest_leaf, const Subset* subset,
-         std::size_t threads) {
+         std::size_t threads, const std::vector<double>& penalties) {
         GrowthRule rule;
         rule.criterion = parse<CriterionKind>(criterion, {{"gini", CriterionKind::gini},
                                                           {"entropy", CriterionKind::entropy},
@@ -472,6 +472,10 @@ NB_MODULE(MORFOREST_MODULE, m) {
         rule.min_impurity_decrease = min_impurity_decrease;
         rule.max_leaf_nodes = max_leaf_nodes;
         rule.threads = threads;
+        rule.penalties = penalties;
+        for (const double penalty : penalties)
+          if (!(penalty > 0.0 && penalty < infinity)) throw std::invalid_argument("penalties must be positive");
+        if (!penalties.empty() && (subset != nullptr || dictionary.subset() > 0)) throw std::invalid_argument("directions need plain columns");
         const bool classification = rule.criterion == CriterionKind::gini || rule.criterion == CriterionKind::entropy;
         const std::size_t rows = table.rows(), trees = keys.size();
         if (trees == 0 || count.size() != trees * rows || weight.size() != trees * rows)
@@ -507,6 +511,7 @@ NB_MODULE(MORFOREST_MODULE, m) {
       "criterion"_a, "splitter"_a, "candidates"_a, "max_depth"_a, "min_samples_split"_a, "min_samples_leaf"_a,
       "min_weight_fraction_leaf"_a, "min_impurity_decrease"_a, "max_leaf_nodes"_a, "stop"_a,
       "gradients"_a = nb::none(), "l2"_a = 0.0, "learning_rate"_a = 1.0, "largest_leaf"_a = infinity, "subset"_a = nb::none(), "threads"_a = 1,
+      "penalties"_a = std::vector<double>{},
       "Trees behind one another, as a dictionary of flat arrays: children count within a tree, payloads within the dictionary. "
       "With a subset its atoms are the candidates, and `picked` says which of them each split has.");
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <type_traits>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "dictionary.hpp"
 #include "gradient.hpp"
 #include "project.hpp"
+#include "ridge.hpp"
 #include "sampler.hpp"
 #include "split.hpp"
 #include "subset.hpp"
@@ -37,6 +39,7 @@ struct GrowthRule {
   double min_impurity_decrease = 0.0;
   std::uint64_t max_leaf_nodes = std::numeric_limits<std::uint64_t>::max();
   std::size_t threads = 1;  // that search a node; boosting only, as forests have trees for them
+  std::vector<double> penalties{};  // of the combination that each node learns and is offered too, see ridge.hpp; empty: none
 };
 
 struct Targets {
@@ -53,7 +56,7 @@ struct Bag {
   const std::uint32_t* count;
   const std::uint32_t* weight;
   std::size_t rows;
-  const std::uint32_t* order = nullptr;  // of the rows: the canonical one, where biases are drawn from them
+  const std::uint32_t* order = nullptr;  // of the rows: the canonical one, where biases or combinations come from them
 };
 
 // The nodes of one tree after another, as parallel arrays. `next` of a split is its left child, counted within its tree, and
@@ -132,7 +135,11 @@ class Grower {
          Criterion criterion, const Poll& poll)
       : rule_(rule), poll_(poll), class_count_(targets.class_count),
         own_{&projection, std::move(criterion), SplitSearch<Value, Criterion>(rule.splitter)}, sampler_(dictionary),
-        has_forms_(dictionary.has_forms()), in_order_(dictionary.has_biases()), crew_(boosted ? std::min(rule.threads, (rule.candidates + lanes - 1) / lanes) : 1) {
+        has_forms_(dictionary.has_forms()), has_biases_(dictionary.has_biases()), in_order_(has_biases_ || !rule.penalties.empty()), crew_(boosted ? std::min(rule.threads, (rule.candidates + lanes - 1) / lanes) : 1) {
+    if (!rule.penalties.empty()) {
+      if (!learns) throw std::invalid_argument("directions need values of 32 bits, and no gradients");
+      direction_.emplace(rule.penalties, targets.class_count > 0 ? targets.classes : nullptr, targets.values);
+    }
     for (std::size_t i = 1; i < crew_.size(); ++i) {
       projections_.push_back(projection.copy());
       others_.push_back({projections_.back().get(), own_.criterion, own_.search});
@@ -155,6 +162,7 @@ class Grower {
 
  private:
   static constexpr bool boosted = std::is_same_v<Criterion, GradientCriterion>;
+  static constexpr bool learns = !boosted && std::is_same_v<Value, std::int32_t>;  // directions
   static constexpr std::size_t worth_sharing = std::size_t{1} << 13;  // values of a node: else threads wait longer than they work
   inline static const Poll silent = [](std::size_t) {};  // only the calling thread may talk to the interpreter
 
@@ -279,7 +287,7 @@ class Grower {
     best = {};
     if constexpr (boosted) best.score = own_.criterion.floor();
     sampler_.begin_node();
-    Stream stream(open.key), thresholds(derive(open.key, Purpose::threshold));
+    Stream stream(open.key), thresholds(derive(open.key, Purpose::threshold)), directions(derive(open.key, Purpose::direction));
     // Two rows part in one way only, if at all.
     const double ceiling = node.size == 2 ? minus_infinity : own_.criterion.ceiling();
     const std::size_t batch = node.size == 2 ? 4 : ceiling < infinity ? lanes : rule_.candidates;
@@ -291,9 +299,14 @@ class Grower {
         const std::size_t first = atoms_.size(), count = std::min(batch, rule_.candidates - drawn);
         sampler_.draw(stream, count, atoms_);
         drawn += count;
-        if (in_order_) own_.project->set_biases(node.rows, node.count, node.size, atoms_, first);
+        if (has_biases_) own_.project->set_biases(node.rows, node.count, node.size, atoms_, first);
         if (atoms_.size() > first) search_candidates(node, first, thresholds);
         else if (sampler_.enumerable()) break;  // every atom was seen
+      }
+      if constexpr (learns) {
+        const std::size_t drawn = atoms_.size();
+        if (direction_ && !(best.found() && best.score >= ceiling) && direction_->learn(*own_.project, node.rows, node.size, directions, atoms_))
+          search_candidates(node, drawn, thresholds);
       }
       if (atoms_.size() == 0 && sampler_.enumerable()) break;  // else a mixture may draw another part next time
     }
@@ -453,7 +466,9 @@ class Grower {
   std::vector<Node> nodes_;
   AtomList atoms_, terms_;
   std::vector<Form> forms_;       // of the nodes so far, where there are any
-  bool has_forms_, in_order_;     // of the dictionary: forms, and biases, for which the order of the rows matters
+  bool has_forms_, has_biases_;   // of the dictionary
+  bool in_order_;                 // rows are in canonical order
+  std::optional<Direction> direction_;
   Crew crew_;
   std::vector<std::unique_ptr<Projection<Value>>> projections_;  // of the others
   std::vector<Searcher<Value, Criterion>> others_;

@@ -18,7 +18,7 @@ inline std::uint64_t mix(std::uint64_t z) {
 inline std::uint64_t derive(std::uint64_t key, std::uint64_t index) { return mix(key ^ mix(index + golden)); }
 
 // What hangs below a tree's key and below a node's key.
-enum class Purpose : std::uint64_t { bag = 1, root = 2, left = 3, right = 4, threshold = 5, copy = 7, subset = 8 };
+enum class Purpose : std::uint64_t { bag = 1, root = 2, left = 3, right = 4, threshold = 5, copy = 7, subset = 8, direction = 9 };
 
 inline std::uint64_t derive(std::uint64_t key, Purpose purpose) {
   return derive(key, static_cast<std::uint64_t>(purpose));

@@ -33,6 +33,7 @@ from morforest import (
     Subset,
     Variance,
 )
+from morforest._direction import PENALTIES
 from morforest._forms import OPS, node_windows
 from morforest._grow import TrainingTable
 from morforest._numbers import choose_format, choose_target_format, fixed_weights, to_core_dtype
@@ -332,6 +333,7 @@ class OracleForest:
         growth = oracle.Growth(
             n_candidates=self.parameters["max_features"],
             bits=self.bits,
+            penalties=PENALTIES if self.parameters.get("direction") == "ridge" else (),
             **{name: self.parameters[name] for name in limits if name in self.parameters},
         )
         fraction = self.parameters.get("min_weight_fraction_leaf", 0.0)

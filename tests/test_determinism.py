@@ -40,6 +40,7 @@ from morforest import (
     Subset,
     Variance,
 )
+from morforest._direction import GivenColumns
 from morforest._kernel import core
 from morforest._pack import raw_sources
 
@@ -444,6 +445,7 @@ def golden_cases():
             name = f"{splitter}, {'bags' if bootstrap else 'all rows'}"
             cases[f"classes, {name}"] = (classifier(**parameters), flat, labels, None)
             cases[f"numbers, {name}"] = (regressor(**parameters), flat, target, None)
+    small, ridge = X.reshape(len(X), -1), {"direction": "ridge", "max_features": 30}
     wide = flat * [1, 1, 1, 1e-7, 1e9, 1]
     for name, model, samples, truth, weight in (
         ("whole weights", classifier(), X, y, weights),
@@ -508,6 +510,21 @@ def golden_cases():
             None,
         ),
         ("boosted columns", boosted(COLUMNS, max_iter=12), X, y, None),
+        ("direction of classes", classifier(GivenColumns(), **ridge), small, y, None),
+        (
+            "direction, best first",
+            classifier(GivenColumns(), max_leaf_nodes=9, **ridge),
+            small,
+            y,
+            weights,
+        ),
+        (
+            "direction of numbers",
+            regressor(GivenColumns(), **ridge),
+            small,
+            small[:, 20] * 3.5,
+            None,
+        ),
         ("nonlinear", classifier(NONLINEAR, max_leaf_nodes=20), X, y, weights / 3 + 0.5),
     ):
         cases[name] = (model, samples, truth, weight)

@@ -29,10 +29,14 @@ def check_integer(name: str, value: Any, low: int, *, none: bool = False) -> Non
         raise ValueError(f"{name} must be an integer of at least {low}{also}, got {value!r}.")
 
 
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Require one of a few names."""
+def check_choice(name: str, value: Any, choices: tuple[str, ...], *, none: bool = False) -> None:
+    """Require one of a few names, or None where that is allowed."""
+    if none and value is None:
+        return
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+        also = " or None" if none else ""
+        names = ", ".join(map(repr, choices))
+        raise ValueError(f"{name} must be one of {names}{also}, got {value!r}.")
 
 
 def check_fraction(name: str, value: Any, low: float, high: float) -> None:

@@ -28,6 +28,7 @@ LARGEST_EXPONENT = 1000
 HELD_VALUES = 1 << 24  # of training samples that are held at a time before they are standardised
 BLOCK_VALUES = 1 << 17  # computed at a time
 COLUMN_CELLS = Cells("int16", 0, float(LARGEST))
+COMBINED_CELLS = Cells("int32", 0, float(LARGEST))  # where splits add columns up, see _direction.py
 
 TYPES: dict[str, Any] = {
     "views": np.uint32,

@@ -13,6 +13,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from morforest import _checks as check
+from morforest import _direction as direction
 from morforest import _validation as validation
 from morforest._dictionary import Plan, resolve, seed_from
 from morforest._grow import (
@@ -170,13 +171,14 @@ class BaseMorf(BaseEstimator):
         fractional = weights if whole is None else None
         total = len(X) if whole is None else int(whole.sum())
         draws = self._bag_size(total)
-        rule = self._rule(X.shape[1], draws or total)
+        learns = direction.learns_directions(self.direction, plan)
+        rule = self._rule(X.shape[1], draws or total, learns)
         class_factors = self._class_factors(target, weights)
         copier = make_copier(self.augment, plan.shape, plan.channel_axis, X)
 
         # Nothing above takes long, so that mistakes show at once.
         earlier = getattr(self, "dictionary_", None)
-        table = make_table(X, plan, self._seed, self.n_jobs, before, earlier)
+        table = make_table(X, plan, self._seed, self.n_jobs, before, earlier, learns)
         tree_weight = WEIGHT_LIMIT if fractional is not None and not draws else draws or total
         tree_weight *= 1 + (copier.copies if copier else 0)
         targets, target_format = self._encode_target(target, tree_weight)
@@ -218,6 +220,7 @@ class BaseMorf(BaseEstimator):
         check.check_integer("n_estimators", self.n_estimators, 1)
         check.check_choice("splitter", self.splitter, ("histogram", "exact", "random"))
         check.check_choice("criterion", self.criterion, tuple(self._criteria))
+        check.check_choice("direction", self.direction, ("auto", "ridge"), none=True)
         check.check_integer("max_depth", self.max_depth, 1, none=True)
         check.check_fraction("min_weight_fraction_leaf", self.min_weight_fraction_leaf, 0.0, 0.5)
         check.check_fraction("min_impurity_decrease", self.min_impurity_decrease, 0.0, np.inf)
@@ -242,12 +245,23 @@ class BaseMorf(BaseEstimator):
                 f"max_samples={self.max_samples!r} needs bootstrap=True, or leave it None."
             )
 
-    def _rule(self, features: int, samples: int) -> dict[str, Any]:
+    def _rule(self, features: int, samples: int, learns: bool) -> dict[str, Any]:
         """Gather the growth rule as the core takes it."""
+        max_features = self.max_features
+        if isinstance(max_features, str) and max_features == "auto":
+            max_features = direction.CANDIDATES if learns else self._max_features
+        candidates = validation.candidate_count(max_features, features)
+        if learns and candidates > direction.MOST_CANDIDATES:
+            raise ValueError(
+                f"max_features={max_features!r} asks for {candidates} candidates at each node, "
+                f'direction="ridge" combines {direction.MOST_CANDIDATES} at most: give a smaller '
+                "one."
+            )
         return {
             "criterion": self._criteria[self.criterion],
             "splitter": self.splitter,
-            "candidates": validation.candidate_count(self.max_features, features),
+            "candidates": candidates,
+            "penalties": list(direction.PENALTIES) if learns else [],
             "max_depth": limit(self.max_depth),
             "min_samples_split": limit(
                 max(
@@ -389,6 +403,7 @@ class Classification(ClassifierMixin, BaseMorf):
 
     classes_: np.ndarray
 
+    _max_features = "sqrt"  # what "auto" means
     _criteria = {"gini": "gini", "entropy": "entropy", "log_loss": "entropy"}  # noqa: RUF012
 
     def _read_target(self, y: Any, n_samples: int) -> np.ndarray:
@@ -484,6 +499,7 @@ class Classification(ClassifierMixin, BaseMorf):
 class Regression(RegressorMixin, BaseMorf):
     """Targets are numbers."""
 
+    _max_features = 1 / 3
     _criteria = {  # noqa: RUF012
         "squared_error": "squared_error",
         "absolute_error": "absolute_error",

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from morforest._columns import COLUMN_CELLS, DRAW, LARGEST, Columns
+from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, DRAW, LARGEST, Columns
 from morforest._dictionary import Plan, resolve
+from morforest._direction import check_columns, combined
 from morforest._kernel import core
 from morforest._model import Forest, require_same_cells
 from morforest._numbers import (
@@ -122,6 +123,7 @@ class ColumnTable(TrainingTable):
         table: TrainingTable,
         columns: Columns,
         values: np.ndarray,
+        learns: bool,
         n_jobs: int | None,
     ):
         self.columns = columns
@@ -129,7 +131,8 @@ class ColumnTable(TrainingTable):
         self._hash = table.hash  # of the samples, because copies are made from these
         plan = resolve(Axis(), columns.size)
         column_format = CellFormat(0, False, True, float(LARGEST), plan.bounds())
-        super().__init__(values, plan, column_format, COLUMN_CELLS, n_jobs)
+        cells = COMBINED_CELLS if learns else COLUMN_CELLS
+        super().__init__(values, plan, column_format, cells, n_jobs)
 
     @property
     def samples(self) -> np.ndarray:
@@ -155,10 +158,17 @@ def make_table(
     n_jobs: int | None,
     before: Forest | None = None,
     earlier: Any = None,
+    learns: bool = False,
 ) -> TrainingTable:
-    """Make what trees are grown on; `before` has `earlier`, a dictionary, and is to be added to."""
-    cell_format, cells = choose_format(X, plan.bounds())
+    """Make what trees are grown on; `before` has `earlier`, a dictionary, and is to be added to.
+
+    Trees that learn combinations need room for their sums.
+    """
     n_atoms = plan.dictionary._columns()
+    bounds = combined(plan.bounds()) if learns and not n_atoms else plan.bounds()
+    cell_format, cells = choose_format(X, bounds)
+    if learns and not n_atoms:
+        check_columns(cells.cell_type)
     if before is not None:
         require_same_kind(before, plan, cell_format, earlier)
     table = TrainingTable(X, plan, cell_format, cells, n_jobs)
@@ -170,7 +180,7 @@ def make_table(
         assert before.columns is not None
         columns = before.columns
         values = columns.of(X, n_jobs)
-    return ColumnTable(table, columns, values, n_jobs)
+    return ColumnTable(table, columns, values, learns, n_jobs)
 
 
 def require_same_kind(before: Forest, plan: Plan, cell_format: CellFormat, earlier: Any) -> None:

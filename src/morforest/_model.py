@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed, effective_n_jobs
 
-from morforest._columns import COLUMN_CELLS, Columns, over_rows
+from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, Columns, over_rows
 from morforest._forms import PooledView, over_windows, read_views, values_of
 from morforest._kernel import core
 from morforest._numbers import CellFormat, TargetFormat, cells_for
@@ -212,7 +212,7 @@ class Forest:
     ) -> None:
         """Compute the columns of some rows after others, and walk the trees with these."""
         assert self.columns is not None
-        cells = COLUMN_CELLS
+        cells = COMBINED_CELLS if (self.term_count > 1).any() else COLUMN_CELLS
         arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits, *more)
         read, some = self.columns.reader(X), self.columns.rows_at_once()
 

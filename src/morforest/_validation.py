@@ -201,8 +201,8 @@ def candidate_count(max_features: Any, features: int) -> int:
         count = max_features * features
     else:
         raise ValueError(
-            'max_features must be "sqrt", "log2", None, an integer of at least 1 or a positive '
-            "float (a share of the number of features, which may exceed 1), "
+            'max_features must be "auto", "sqrt", "log2", None, an integer of at least 1 or a '
+            "positive float (a share of the number of features, which may exceed 1), "
             f"got {max_features!r}."
         )
     if count > MAX_CANDIDATES:

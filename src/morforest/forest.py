@@ -31,9 +31,15 @@ _PARAMETERS = """dictionary : dictionary object, name or None, default=None
     channel_axis : int or None, default=None
         Axis of one sample that holds channels (sensors, colours). Patches stay within one
         channel unless a tuple of sizes names that axis.
-    max_features : {{"sqrt", "log2"}}, int, float or None, default={max_features}
+    max_features : {{"auto", "sqrt", "log2"}}, int, float or None, default="auto"
         How many candidates are drawn at each node, from the number of features: its square root,
-        its logarithm, a share (floats may exceed 1), itself (None), or the integer given.
+        its logarithm, a share (floats may exceed 1), itself (None), or the integer given. "auto"
+        is {max_features}; where nodes learn directions, 100 or as many as there are atoms.
+    direction : {{"auto", "ridge"}} or None, default="auto"
+        Whether each node is offered, beside its candidates, one linear combination of them that
+        it learns from its samples by ridge regression: of two random groups of its classes, or
+        of the target. "ridge" needs atoms that all trees share, ``Subset(..., per="forest")``;
+        "auto" learns where such atoms are not linear.
     splitter : {{"histogram", "exact", "random"}}, default={splitter}
         How thresholds are found. "exact" tries every midpoint. "histogram" does so in small nodes
         and tries 64 equal steps in large ones. "random" draws one threshold a candidate, as
@@ -151,7 +157,8 @@ class MorfClassifier(Classification):
         n_estimators: int = 500,
         data_shape: Any = None,
         channel_axis: int | None = None,
-        max_features: Any = "sqrt",
+        max_features: Any = "auto",
+        direction: str | None = "auto",
         splitter: str = "histogram",
         criterion: str = "gini",
         max_depth: int | None = None,
@@ -175,6 +182,7 @@ class MorfClassifier(Classification):
         self.data_shape = data_shape
         self.channel_axis = channel_axis
         self.max_features = max_features
+        self.direction = direction
         self.splitter = splitter
         self.criterion = criterion
         self.max_depth = max_depth
@@ -225,7 +233,8 @@ class MorfRegressor(Regression):
         n_estimators: int = 500,
         data_shape: Any = None,
         channel_axis: int | None = None,
-        max_features: Any = 1 / 3,
+        max_features: Any = "auto",
+        direction: str | None = "auto",
         splitter: str = "histogram",
         criterion: str = "squared_error",
         max_depth: int | None = None,
@@ -248,6 +257,7 @@ class MorfRegressor(Regression):
         self.data_shape = data_shape
         self.channel_axis = channel_axis
         self.max_features = max_features
+        self.direction = direction
         self.splitter = splitter
         self.criterion = criterion
         self.max_depth = max_depth
@@ -293,7 +303,8 @@ class MorfTreeClassifier(Classification):
         *,
         data_shape: Any = None,
         channel_axis: int | None = None,
-        max_features: Any = "sqrt",
+        max_features: Any = "auto",
+        direction: str | None = "auto",
         splitter: str = "exact",
         criterion: str = "gini",
         max_depth: int | None = None,
@@ -309,6 +320,7 @@ class MorfTreeClassifier(Classification):
         self.data_shape = data_shape
         self.channel_axis = channel_axis
         self.max_features = max_features
+        self.direction = direction
         self.splitter = splitter
         self.criterion = criterion
         self.max_depth = max_depth
@@ -348,7 +360,8 @@ class MorfTreeRegressor(Regression):
         *,
         data_shape: Any = None,
         channel_axis: int | None = None,
-        max_features: Any = 1 / 3,
+        max_features: Any = "auto",
+        direction: str | None = "auto",
         splitter: str = "exact",
         criterion: str = "squared_error",
         max_depth: int | None = None,
@@ -363,6 +376,7 @@ class MorfTreeRegressor(Regression):
         self.data_shape = data_shape
         self.channel_axis = channel_axis
         self.max_features = max_features
+        self.direction = direction
         self.splitter = splitter
         self.criterion = criterion
         self.max_depth = max_depth
@@ -378,7 +392,7 @@ def _document(cls: type, *, forest: bool, classification: bool) -> None:
     """Fill the sections that the estimators' docstrings share."""
     parameters = _PARAMETERS.format(
         forest=_FOREST_SIZE if forest else "",
-        max_features='"sqrt"' if classification else "1/3",
+        max_features='"sqrt"' if classification else "a third",
         splitter='"histogram"' if forest else '"exact"',
         criterion=_CLASSIFICATION if classification else _REGRESSION,
     )
