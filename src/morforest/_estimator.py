@@ -387,6 +387,14 @@ class BaseMorf(BaseEstimator):
         -----
         A named tuple, whose parts can also be had as ``.values`` and ``.baseline``. These are not
         Shapley values, and the shares of linear combinations depend on the features' units.
+
+        Examples
+        --------
+        >>> from morforest import MorfTreeRegressor
+        >>> tree = MorfTreeRegressor(random_state=0).fit([[0], [1]], [0.0, 8.0])
+        >>> values, baseline = tree.attributions([[0], [1]])
+        >>> values.tolist(), baseline
+        ([[-4.0], [4.0]], 4.0)
         """
         forest = self._fitted()
         X, _ = validation.check_samples(self, X, fitting=False)
