@@ -355,6 +355,8 @@ class BaseBoosting(BaseMorf):
         if not check.is_number(self.subsample) or not 0 < self.subsample <= 1:
             raise ValueError(f"subsample must be in (0, 1], got {self.subsample!r}.")
         check.check_choice("splitter", self.splitter, ("histogram", "exact", "random"))
+        if isinstance(self.max_features, str):
+            check.check_choice("max_features", self.max_features, ("auto", "sqrt", "log2"))
         check.check_integer("max_depth", self.max_depth, 1, none=True)
         check.check_integer("max_leaf_nodes", self.max_leaf_nodes, 2, none=True)
         check.check_fraction("l2", self.l2, 0.0, 1e30)
