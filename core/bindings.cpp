@@ -613,7 +613,36 @@ NB_MODULE(MORFOREST_MODULE, m) {
             }
             return nb::make_tuple(to_numpy(std::move(shared)), to_numpy(std::move(used)));
           },
-          "amount"_a, "Each node's amount, shared out among its atom's features; and how many atoms use each feature.");
+          "amount"_a, "Each node's amount, shared out among its atom's features; and how many atoms use each feature.")
+      .def(
+          "expect_roots",
+          [](const Forest& self, const Vector<std::uint32_t>& weight) {
+            if (weight.size() != self.nodes()) throw std::invalid_argument("a weight a node is needed");
+            std::vector<double> sum(self.outputs());
+            double largest;
+            {
+              nb::gil_scoped_release release;
+              largest = self.expect_roots(weight.data(), sum.data());
+            }
+            return nb::make_tuple(to_numpy(std::move(sum)), largest);
+          },
+          "weight"_a, "The sum of the roots' expected predictions, and the largest sum of changes on a path.")
+      .def(
+          "attribute",
+          [](const Forest& self, const nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>& leaf,
+             const Vector<std::uint32_t>& weight, int bits, double divisor,
+             nb::ndarray<std::uint64_t, nb::ndim<3>, nb::c_contig, nb::device::cpu> out) {
+            if (weight.size() != self.nodes()) throw std::invalid_argument("a weight a node is needed");
+            if (leaf.shape(1) != self.trees() || out.shape(0) != leaf.shape(0) || out.shape(2) != self.outputs() ||
+                static_cast<std::int64_t>(out.shape(1)) != self.features())
+              throw std::invalid_argument("wrong shape of leaves or output");
+            for (std::size_t i = 0; i < leaf.size(); ++i)
+              if (leaf.data()[i] < 0 || static_cast<std::size_t>(leaf.data()[i]) >= self.tree_size(i % self.trees()))
+                throw std::invalid_argument("no such leaf");
+            nb::gil_scoped_release release;
+            self.attribute(leaf.data(), leaf.shape(0), weight.data(), bits, divisor, out.data());
+          },
+          "leaf"_a, "weight"_a, "bits"_a, "divisor"_a, nb::arg("out").noconvert());
 
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {

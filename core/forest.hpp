@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "attribution.hpp"
 #include "dictionary.hpp"
 #include "importance.hpp"
 #include "pool.hpp"
@@ -172,6 +174,110 @@ class Forest {
       const std::size_t begin = term_begin_[node], terms = term_begin_[node + 1] - begin;
       if (terms > 0) importance.add(&arrays_.term_cell[begin], &arrays_.term_weight[begin], terms, amount[node], shared, used);
     }
+  }
+
+  // The expected prediction of a tree's nodes, out[nodes][outputs()]: of splits the mean of both sides by the nodes' weights.
+  void expect(std::size_t tree, const std::uint32_t* weight, std::vector<double>& out) const {
+    const std::size_t k = outputs(), begin = static_cast<std::size_t>(root(tree)), end = begin + tree_size(tree);
+    out.assign((end - begin) * k, 0.0);
+    for (std::size_t node = end; node-- > begin;) {  // children come after their parent
+      double* value = &out[(node - begin) * k];
+      if (arrays_.next[node] < 0) {
+        add_leaf(static_cast<std::int32_t>(node), value);
+        continue;
+      }
+      const auto left = static_cast<std::size_t>(arrays_.next[node]);
+      const double both = static_cast<double>(weight[begin + left]) + static_cast<double>(weight[begin + left + 1]);
+      const double right_share = both > 0.0 ? static_cast<double>(weight[begin + left + 1]) / both : 0.5;
+      const double *a = &out[left * k], *b = a + k;
+      for (std::size_t j = 0; j < k; ++j) value[j] = a[j] + (b[j] - a[j]) * right_share;
+    }
+  }
+
+  // Adds the expectations of all roots to sum[outputs()]. Returns the largest sum of changes, whatever their signs, on a path.
+  double expect_roots(const std::uint32_t* weight, double* sum) const {
+    const std::size_t k = outputs();
+    double largest = 0.0;
+    std::vector<double> value, change;
+    for (std::size_t tree = 0; tree < trees(); ++tree) {
+      expect(tree, weight, value);
+      for (std::size_t j = 0; j < k; ++j) sum[j] += value[j];
+      change.assign(value.size(), 0.0);
+      for (std::size_t node = 0; node < tree_size(tree); ++node) {
+        const std::int32_t left = arrays_.next[root(tree) + node];
+        for (std::size_t i = 0; left >= 0 && i < 2 * k; ++i) {
+          const std::size_t from = node * k + i % k, to = static_cast<std::size_t>(left) * k + i;
+          change[to] = change[from] + std::abs(value[to] - value[from]);
+          largest = std::max(largest, change[to]);
+        }
+      }
+    }
+    return largest;
+  }
+
+  // Shares out what each split of a sample's path changes of the expectation among its atom's features: the bits of doubles
+  // out[rows][features()][outputs()], zeros before; sums over the trees, divided by `divisor`. `leaf` is what apply() found.
+  // Amounts are rounded to multiples of 2^-bits.
+  void attribute(const std::int32_t* leaf, std::size_t rows, const std::uint32_t* weight, int bits, double divisor,
+                 std::uint64_t* out) const {
+    const std::size_t k = outputs(), row_size = static_cast<std::size_t>(features()) * k;
+    Shares shares(layout_, forms_);
+    const bool direct = shares.direct();
+    const double scale = std::ldexp(1.0, bits), unit = std::ldexp(1.0, -bits);
+    std::vector<double> value;
+    std::vector<std::int64_t> step(k);
+    std::vector<std::int32_t> parent;
+    std::vector<Shares::Part> parts;
+    struct Atom {
+      std::size_t begin = 0, end = 0;
+      double mass = -1.0;
+    };
+    std::vector<Atom> atoms;
+    for (std::size_t tree = 0; tree < trees(); ++tree) {
+      expect(tree, weight, value);
+      const std::size_t begin = static_cast<std::size_t>(root(tree)), size = tree_size(tree);
+      parent.assign(size, -1);
+      for (std::size_t node = 0; node < size; ++node)
+        if (const std::int32_t left = arrays_.next[begin + node]; left >= 0)
+          parent[left] = parent[left + 1] = static_cast<std::int32_t>(node);
+      parts.clear();
+      atoms.assign(size, {});  // found when a sample first passes
+      for (std::size_t row = 0; row < rows; ++row) {
+        std::uint64_t* grid = out + row * row_size;
+        for (std::int32_t node = leaf[row * trees() + tree]; parent[node] >= 0; node = parent[node]) {
+          const std::int32_t split = parent[node];
+          Atom& atom = atoms[split];
+          if (atom.mass < 0.0) {
+            const std::size_t first = term_begin_[begin + split];
+            atom.begin = parts.size();
+            atom.mass = shares.add(&arrays_.term_cell[first], &arrays_.term_weight[first], arrays_.term_count[begin + split],
+                                   forms_.empty() ? Form{} : forms_[begin + split], parts);
+            atom.end = parts.size();
+          }
+          const double *after = &value[node * k], *before = &value[split * k];
+          if (direct) {
+            for (std::size_t i = atom.begin; i < atom.end; ++i)
+              for (std::size_t j = 0; j < k; ++j)
+                grid[parts[i].cell * k + j] += static_cast<std::uint64_t>(std::llrint((after[j] - before[j]) * parts[i].size * scale));
+          } else {
+            for (std::size_t j = 0; j < k; ++j) step[j] = std::llrint((after[j] - before[j]) / atom.mass * scale);
+            for (std::size_t i = atom.begin; i < atom.end; ++i) {
+              const auto times = static_cast<std::uint64_t>(static_cast<std::int64_t>(parts[i].size));
+              for (std::size_t j = 0; j < k; ++j) grid[parts[i].cell * k + j] += times * static_cast<std::uint64_t>(step[j]);
+            }
+          }
+        }
+      }
+    }
+    for (std::size_t row = 0; row < rows; ++row) {
+      shares.sum_up(out + row * row_size, k);
+      for (std::size_t i = row * row_size; i < (row + 1) * row_size; ++i)
+        out[i] = std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<std::int64_t>(out[i])) * unit / divisor);
+    }
+  }
+
+  std::size_t tree_size(std::size_t tree) const {
+    return static_cast<std::size_t>(arrays_.tree_begin[tree + 1] - arrays_.tree_begin[tree]);
   }
 
   // Adds one tree's posterior for the given rows of a training table to out[table row][outputs()].

@@ -12,55 +12,23 @@
 
 namespace morf {
 
-// Adds up the absolute weights of one atom after another, cell by feature.
+// The blocks of features on which the weights of one atom are constant in size, one atom after another.
 //
 // A term stands for a box of features: all up to its cell along prefixed axes, its own index along others. The corners of an
 // atom's boxes cut the sample into a few blocks in which its weights are constant, so that |atom| is found block by block.
-class Importance {
+class Blocks {
  public:
-  explicit Importance(const RowLayout& layout)
-      : layout_(layout), rank_(layout.shape.size()), marked_(static_cast<std::size_t>(layout.features), 0) {
-    std::int64_t stride = 1;
-    stride_.resize(rank_);
-    for (std::size_t axis = rank_; axis-- > 0; stride *= layout.shape[axis]) stride_[axis] = stride;
-    edges_.resize(rank_);
-    block_.resize(rank_);
-  }
-
-  // Adds `amount`, shared out by absolute weight, to `shared`, and one to `used` for each feature that the atom uses. Absolute
-  // weights of a feature in several channels add.
-  void add(const std::uint32_t* cell, const double* weight, std::size_t terms, double amount, double* shared, double* used) {
-    ++atom_;
-    const auto p = static_cast<std::size_t>(layout_.features);
-    if (std::all_of(cell, cell + terms, [&](std::uint32_t c) { return layout_.views[c / p] == 0; })) {
-      double mass = 0.0;
-      for (std::size_t t = 0; t < terms; ++t) mass += std::abs(weight[t]);
-      for (std::size_t t = 0; t < terms; ++t) {
-        const std::size_t feature = cell[t] % p;
-        shared[feature] += amount / mass * std::abs(weight[t]);
-        if (marked_[feature] != atom_) used[feature] += 1.0;
-        marked_[feature] = atom_;
-      }
-      return;
-    }
-    find_blocks(cell, weight, terms);
-    double mass = 0.0;
-    for (std::size_t b = 0; b < sizes_.size(); ++b) {
-      double size = sizes_[b];  // times the number of its features
-      for (std::size_t i = b * rank_; i < (b + 1) * rank_; ++i) size *= static_cast<double>(bounds_[i].end - bounds_[i].begin);
-      mass += size;
-    }
-    for (std::size_t b = 0; b < sizes_.size(); ++b)
-      add_block(&bounds_[b * rank_], 0, 0, amount / mass * sizes_[b], shared, used);
-  }
-
- private:
   struct Interval {
     std::int64_t begin, end;
   };
 
-  // Fills sizes_ and bounds_ with the blocks on which the atom does not vanish.
-  void find_blocks(const std::uint32_t* cell, const double* weight, std::size_t terms) {
+  explicit Blocks(const RowLayout& layout) : layout_(layout), rank_(layout.shape.size()), stride_(rank_), edges_(rank_), block_(rank_) {
+    std::int64_t stride = 1;
+    for (std::size_t axis = rank_; axis-- > 0; stride *= layout.shape[axis]) stride_[axis] = stride;
+  }
+
+  // Finds the blocks on which the atom does not vanish. Absolute weights of a feature in several channels add.
+  void find(const std::uint32_t* cell, const double* weight, std::size_t terms) {
     const auto p = static_cast<std::uint32_t>(layout_.features);
     boxes_.resize(terms * rank_);
     for (auto& edges : edges_) edges.clear();
@@ -99,6 +67,23 @@ class Importance {
     } while (next_block());
   }
 
+  std::size_t count() const { return sizes_.size(); }
+  double size(std::size_t block) const { return sizes_[block]; }  // of the weight of each feature
+  const Interval* bounds(std::size_t block) const { return &bounds_[block * rank_]; }  // along each axis
+  std::int64_t stride(std::size_t axis) const { return stride_[axis]; }
+
+  // The sum of the absolute weights.
+  double mass() const {
+    double mass = 0.0;
+    for (std::size_t b = 0; b < sizes_.size(); ++b) {
+      double size = sizes_[b];  // times the number of its features
+      for (std::size_t i = b * rank_; i < (b + 1) * rank_; ++i) size *= static_cast<double>(bounds_[i].end - bounds_[i].begin);
+      mass += size;
+    }
+    return mass;
+  }
+
+ private:
   bool covers(std::size_t term) const {
     for (std::size_t axis = 0; axis < rank_; ++axis) {
       const std::int64_t begin = edges_[axis][block_[axis]];
@@ -116,10 +101,50 @@ class Importance {
     return false;
   }
 
-  void add_block(const Interval* bounds, std::size_t axis, std::int64_t first, double amount, double* shared, double* used) const {
-    const Interval along = bounds[axis];
-    if (axis + 1 < rank_) {
-      for (std::int64_t i = along.begin; i < along.end; ++i) add_block(bounds, axis + 1, first + i * stride_[axis], amount, shared, used);
+  const RowLayout& layout_;
+  std::size_t rank_;
+  std::vector<std::int64_t> stride_;
+  std::vector<Interval> boxes_, bounds_;
+  std::vector<std::vector<std::int64_t>> edges_;
+  std::vector<std::size_t> block_;
+  std::vector<std::uint32_t> order_;
+  std::vector<double> sizes_;
+};
+
+// Adds up the absolute weights of one atom after another, cell by feature.
+class Importance {
+ public:
+  explicit Importance(const RowLayout& layout)
+      : layout_(layout), blocks_(layout), marked_(static_cast<std::size_t>(layout.features), 0) {}
+
+  // Adds `amount`, shared out by absolute weight, to `shared`, and one to `used` for each feature that the atom uses. Absolute
+  // weights of a feature in several channels add.
+  void add(const std::uint32_t* cell, const double* weight, std::size_t terms, double amount, double* shared, double* used) {
+    ++atom_;
+    const auto p = static_cast<std::size_t>(layout_.features);
+    if (std::all_of(cell, cell + terms, [&](std::uint32_t c) { return layout_.views[c / p] == 0; })) {
+      double mass = 0.0;
+      for (std::size_t t = 0; t < terms; ++t) mass += std::abs(weight[t]);
+      for (std::size_t t = 0; t < terms; ++t) {
+        const std::size_t feature = cell[t] % p;
+        shared[feature] += amount / mass * std::abs(weight[t]);
+        if (marked_[feature] != atom_) used[feature] += 1.0;
+        marked_[feature] = atom_;
+      }
+      return;
+    }
+    blocks_.find(cell, weight, terms);
+    const double mass = blocks_.mass();
+    for (std::size_t b = 0; b < blocks_.count(); ++b)
+      add_block(blocks_.bounds(b), 0, 0, amount / mass * blocks_.size(b), shared, used);
+  }
+
+ private:
+  void add_block(const Blocks::Interval* bounds, std::size_t axis, std::int64_t first, double amount, double* shared, double* used) const {
+    const Blocks::Interval along = bounds[axis];
+    if (axis + 1 < layout_.shape.size()) {
+      for (std::int64_t i = along.begin; i < along.end; ++i)
+        add_block(bounds, axis + 1, first + i * blocks_.stride(axis), amount, shared, used);
       return;
     }
     for (std::int64_t i = first + along.begin; i < first + along.end; ++i) {
@@ -129,15 +154,9 @@ class Importance {
   }
 
   const RowLayout& layout_;
-  std::size_t rank_;
-  std::vector<std::int64_t> stride_;
+  Blocks blocks_;
   std::vector<std::uint64_t> marked_;  // by the number of the atom that used the feature last
   std::uint64_t atom_ = 0;
-  std::vector<Interval> boxes_, bounds_;
-  std::vector<std::vector<std::int64_t>> edges_;
-  std::vector<std::size_t> block_;
-  std::vector<std::uint32_t> order_;
-  std::vector<double> sizes_;
 };
 
 }  // namespace morf

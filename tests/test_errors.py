@@ -129,7 +129,7 @@ def fitted_on_images():
 def test_nothing_works_before_fit(estimator):
     model = estimator()
     X = np.zeros((2, 3))
-    for method in ("predict", "apply", "decision_path"):
+    for method in ("predict", "apply", "decision_path", "attributions"):
         with pytest.raises(NotFittedError, match=estimator.__name__):
             getattr(model, method)(X)
     for method in ("get_depths", "get_n_leaves", "get_mean_leaf_depths"):

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from morforest import _checks as check
 from morforest import _direction as direction
 from morforest import _validation as validation
+from morforest._attribution import Attributions, attribute, shaped
 from morforest._dictionary import Plan, resolve, seed_from
 from morforest._grow import (
     GrowthTask,
@@ -351,6 +352,45 @@ class BaseMorf(BaseEstimator):
         forest = self._fitted()
         X, _ = validation.check_samples(self, X, fitting=False)
         return forest.decision_path(X, self.n_jobs), forest.tree_begin.astype(np.int64)
+
+    def attributions(self, X: Any) -> Attributions:
+        """Say what each feature of each sample contributes to its prediction.
+
+        On a sample's way down a tree each split changes the expected prediction: the mean of the
+        leaves below, by their training weight. The features of the split's atom share that
+        change in proportion to the size of their weights, as they share importances. Changes of a
+        feature are added over the path and averaged over the trees.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Samples.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples, ...) or (n_samples, ..., n_classes)
+            Contributions in the shape of the samples (that of ``data_shape_``); for classes they
+            are to each probability, the last axis following ``classes_``.
+        baseline : float or ndarray of shape (n_classes,)
+            Mean expectation of the trees' roots. The baseline and the sum of a sample's values are
+            its prediction: what `predict_proba` says, or `predict` in regression.
+
+        Notes
+        -----
+        A named tuple, whose parts can also be had as ``.values`` and ``.baseline``. These are not
+        Shapley values, and the shares of linear combinations depend on the features' units.
+
+        Examples
+        --------
+        >>> from morforest import MorfTreeRegressor
+        >>> tree = MorfTreeRegressor(random_state=0).fit([[0], [1]], [0.0, 8.0])
+        >>> values, baseline = tree.attributions([[0], [1]])
+        >>> values.tolist(), baseline
+        ([[-4.0], [4.0]], 4.0)
+        """
+        forest = self._fitted()
+        X, _ = validation.check_samples(self, X, fitting=False)
+        return shaped(*attribute(forest, X, self.n_jobs, mean=True), forest.shape)
 
     @property
     def feature_importances_(self) -> np.ndarray:

@@ -119,6 +119,11 @@ class PoissonLoss(Loss):
     largest_step = LARGEST_STEP
 
     def baseline(self) -> np.ndarray:
+        if not self.target.any():
+            raise ValueError(
+                'loss="poisson" needs a positive target among the samples to train on, those of '
+                "positive sample_weight that early_stopping does not hold out; all are zero."
+            )
         return log(np.array([mean(self.target, self.weight)]))
 
     def steps(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from morforest import _checks as check
 from morforest import _losses as losses
 from morforest import _validation as validation
+from morforest._attribution import Attributions, attribute, shaped
 from morforest._boost import GENERATIONS, Boosting
 from morforest._dictionary import Plan, resolve, seed_from
 from morforest._estimator import BaseMorf, limit
@@ -143,6 +144,7 @@ class BaseBoosting(BaseMorf):
 
     loss: str = "log_loss"
     quantile: float = 0.5
+    _exponent: int = 0  # targets were divided by two to this power
     train_score_: np.ndarray
     validation_score_: np.ndarray
     classes_: np.ndarray
@@ -358,6 +360,8 @@ class BaseBoosting(BaseMorf):
             raise ValueError(f"learning_rate must be positive, got {self.learning_rate!r}.")
         share_of_round(self.subsample, 1)
         check.check_choice("splitter", self.splitter, ("histogram", "exact", "random"))
+        if isinstance(self.max_features, str):
+            check.check_choice("max_features", self.max_features, ("auto", "sqrt", "log2"))
         check.check_integer("max_depth", self.max_depth, 1, none=True)
         check.check_integer("max_leaf_nodes", self.max_leaf_nodes, 2, none=True)
         check.check_fraction("l2", self.l2, 0.0, 1e30)
@@ -379,6 +383,43 @@ class BaseBoosting(BaseMorf):
         forest = self._fitted()
         X, _ = validation.check_samples(self, X, fitting=False)
         return self._baseline + forest.predict_sum(X, self.n_jobs)
+
+    def attributions(self, X: Any) -> Attributions:
+        """Say what each feature of each sample contributes to its score.
+
+        On a sample's way down a tree each split changes the expected score: the mean of the
+        leaves below, by the number of their training samples in the round. The features of the
+        split's atom share that change in proportion to the size of their weights, as they share
+        importances. Changes of a feature are added over the path and over the rounds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Samples.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples, ...) or (n_samples, ..., n_classes)
+            Contributions in the shape of the samples (that of ``data_shape_``). Those of three
+            classes or more have a last axis that follows ``classes_``.
+        baseline : float or ndarray of shape (n_classes,)
+            The first guess and the expectations of all rounds. The baseline and the sum of a
+            sample's values are its score: what `decision_function` says of classes (log-odds of the
+            second of two), what `predict` says in regression, and for ``loss="poisson"`` the
+            logarithm of that.
+
+        Notes
+        -----
+        A named tuple, whose parts can also be had as ``.values`` and ``.baseline``. These are not
+        Shapley values, and the shares of linear combinations depend on the features' units.
+        """
+        forest = self._fitted()
+        X, _ = validation.check_samples(self, X, fitting=False)
+        values, baseline = attribute(forest, X, self.n_jobs, mean=False)
+        baseline = self._baseline + baseline
+        if self._exponent:
+            values, baseline = np.ldexp(values, self._exponent), np.ldexp(baseline, self._exponent)
+        return shaped(values, baseline, forest.shape)
 
     def _staged_raw(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the scores after each round."""

@@ -114,6 +114,14 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         self : object
             The fitted transformer.
         """
+        state = self.__dict__.copy()
+        try:
+            return self._fit(X)
+        except BaseException:
+            self.__dict__ = state  # a failed fit leaves the transformer as it was
+            raise
+
+    def _fit(self, X: Any) -> AtomFeatures:
         check.check_integer("n_atoms", self.n_atoms, 1)
         if self.n_atoms > MAX_ATOMS:
             raise ValueError(f"n_atoms must be at most {MAX_ATOMS}, got {self.n_atoms!r}.")
@@ -185,7 +193,8 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         -------
         names : ndarray of str
             Such as "haar(1,-1) width 4 channel 2 ppv>0.31". Windows of fewer than all positions
-            are named by those of the atom's first cell; equal names are numbered.
+            are named by those of the atom's first cell; equal names are numbered. Of a pair
+            across channels both are named, such as "of raw and difference".
         """
         check_is_fitted(self, "data_shape_")
         if input_features is not None:
@@ -230,8 +239,11 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
             words = [_shape_of(weight[terms], index[1:], axes)]
             if op[number] == VARIANCE:
                 words[0] = words[0].replace("patch", "variance")
-            if source.kind != "raw":
-                words.append(f"of {source.kind}")
+            # Of a pair across channels that of the rectangle that is added comes first.
+            added_first = np.argsort(-weight[terms], kind="stable")
+            kinds = [sources[i].kind for i in dict.fromkeys(index[0][added_first].tolist())]
+            if kinds != ["raw"]:
+                words.append(f"of {' and '.join(kinds)}")
             if plan.channel_axis is not None:
                 channels = np.unique(index[1 + plan.channel_axis])
                 words.append(f"channel {'+'.join(map(str, channels))}")

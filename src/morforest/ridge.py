@@ -8,7 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from morforest._dictionary import resolve
 from morforest._validation import check_classes, check_samples
+from morforest.dictionary import Axis
 from morforest.features import AtomFeatures
 from morforest.named import SHORTEST_SERIES
 
@@ -110,17 +112,23 @@ class AtomRidgeClassifier(ClassifierMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
+        state = self.__dict__.copy()
+        try:
+            return self._fit(X, y)
+        except BaseException:
+            self.__dict__ = state  # a failed fit leaves the estimator as it was
+            raise
+
+    def _fit(self, X: Any, y: Any) -> AtomRidgeClassifier:
         from sklearn.linear_model import RidgeClassifierCV  # takes long to import
 
+        alphas = self._penalties()
         X, shape = check_samples(self, X, fitting=True)
         classes, codes = check_classes(y, len(X))
         if len(classes) < 2:
             raise ValueError(
                 f"y has one class only, {classes[0]!r}: samples of two classes are needed."
             )
-        alphas = np.asarray(PENALTIES if self.alphas is None else self.alphas, dtype=np.float64)
-        if alphas.ndim != 1 or not len(alphas) or not (np.isfinite(alphas) & (alphas > 0)).all():
-            raise ValueError(f"alphas must hold positive numbers, got {self.alphas!r}.")
         features = AtomFeatures(
             self._dictionary(shape),
             self.n_atoms,
@@ -143,12 +151,26 @@ class AtomRidgeClassifier(ClassifierMixin, BaseEstimator):
         self.data_shape_ = shape
         return self
 
+    def _penalties(self) -> np.ndarray:
+        try:
+            alphas = np.asarray(PENALTIES if self.alphas is None else self.alphas, dtype=np.float64)
+            good = alphas.ndim == 1 and len(alphas) and np.isfinite(alphas).all()
+        except (TypeError, ValueError):
+            good = False
+        if not good or not (alphas > 0).all():
+            raise ValueError(
+                "alphas must be None or a list of positive numbers, such as [0.1, 1, 10], got "
+                f"{self.alphas!r}."
+            )
+        return alphas
+
     def _dictionary(self, shape: tuple[int, ...]) -> Any:
         if self.dictionary is not None:
             return self.dictionary
         axes = list(shape)
-        if self.channel_axis is not None and len(axes) > 1:
-            del axes[self.channel_axis % len(axes)]
+        channel = resolve(Axis(), shape, self.channel_axis).channel_axis
+        if channel is not None and len(axes) > 1:
+            del axes[channel]
         return "series-pooled" if axes[-1] >= SHORTEST_SERIES else "sporf"
 
     def _standardised(self, values: np.ndarray) -> np.ndarray:

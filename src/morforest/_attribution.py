@@ -1,0 +1,64 @@
+"""What the features of a sample contribute to its prediction."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from morforest._model import ROWS_PER_JOB, Forest
+from morforest._pack import widen
+
+AMOUNT_BITS = 61  # that sums of amounts may take; one is their sign
+LARGEST_SHIFT = 1000  # of amounts, whose powers of two must be numbers
+
+
+class Attributions(NamedTuple):
+    """Contributions of features, and what they are added to.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_samples, ...) or (n_samples, ..., n_classes)
+        What each feature adds to a sample's prediction, in the shape of the samples; the classes
+        come last.
+    baseline : float or ndarray of shape (n_classes,)
+        What the model expects of a sample that it knows nothing about. With the sum of a sample's
+        values it is the prediction.
+    """
+
+    values: np.ndarray
+    baseline: Any
+
+
+def attribute(
+    forest: Forest, X: np.ndarray, n_jobs: int | None, mean: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return contributions (n, features, outputs) to the trees' mean or sum, and its baseline.
+
+    Amounts are added in fixed point, so that neither threads nor blocks of rows show.
+    """
+    weight = widen("weight", forest.weight, np.uint32)
+    baseline, largest = forest._core.expect_roots(weight)
+    # As many sums of changes as there are trees must fit.
+    bits = AMOUNT_BITS - math.frexp(largest)[1] - forest.n_trees.bit_length()
+    bits = min(bits, LARGEST_SHIFT)
+    divisor = float(forest.n_trees if mean else 1)
+    leaf = forest.apply(X, n_jobs)
+    out = np.zeros((len(X), math.prod(forest.shape), forest.outputs), dtype=np.uint64)
+    jobs = max(1, min(effective_n_jobs(n_jobs), len(X) // ROWS_PER_JOB))
+    parts = np.linspace(0, len(X), jobs + 1).astype(int)
+    Parallel(n_jobs=jobs, prefer="threads", require="sharedmem")(
+        delayed(forest._core.attribute)(leaf[a:b], weight, bits, divisor, out[a:b])
+        for a, b in itertools.pairwise(parts)
+    )
+    return out.view(np.float64), baseline / divisor
+
+
+def shaped(values: np.ndarray, baseline: np.ndarray, shape: tuple[int, ...]) -> Attributions:
+    """Give flat contributions (n, features, outputs) the shape of the samples."""
+    if values.shape[2] == 1:
+        return Attributions(values.reshape(-1, *shape), float(baseline[0]))
+    return Attributions(values.reshape(-1, *shape, values.shape[2]), baseline)

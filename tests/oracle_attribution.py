@@ -1,0 +1,80 @@
+"""Attributions by hand: one sample, one tree, one split at a time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+from morforest._forms import node_windows
+
+
+def leaf_values(forest, node):
+    """What a leaf predicts: class frequencies, or its values."""
+    payload = -1 - int(forest.next[node])
+    if not forest.class_count:
+        return forest.leaf_value.reshape(-1, forest.values)[payload].astype(float)
+    found = np.zeros(forest.class_count)
+    if payload < forest.class_count:
+        found[payload] = 1.0
+        return found
+    ends = np.cumsum(forest.distribution_size, dtype=int)
+    at = payload - forest.class_count
+    part = slice(ends[at] - int(forest.distribution_size[at]), ends[at])
+    found[forest.distribution_class[part]] = forest.distribution_weight[part]
+    return found / found.sum()
+
+
+def leaves_below(forest, begin, node):
+    """The leaves below a node, itself if it is one."""
+    if forest.next[node] < 0:
+        return [node]
+    left = begin + int(forest.next[node])
+    return leaves_below(forest, begin, left) + leaves_below(forest, begin, left + 1)
+
+
+def expected(forest, begin, node):
+    """The mean of the leaves below a node, by their weights."""
+    leaves = leaves_below(forest, begin, node)
+    weights = forest.weight[leaves].astype(float)
+    return weights @ np.array([leaf_values(forest, leaf) for leaf in leaves]) / weights.sum()
+
+
+def feature_shares(forest):
+    """The share of each feature in each node's atom, over all positions of its window."""
+    sizes = abs(forest.atoms()).toarray()
+    planes = sizes.reshape(len(sizes), -1, *forest.shape)
+    if len(forest.pooled_views):
+        moved = np.zeros_like(planes)
+        for node, counts in enumerate(node_windows(forest, slice(None))):
+            for place in itertools.product(*map(range, counts)):
+                moved[node] += np.roll(planes[node], place, range(1, planes[node].ndim))
+        planes = moved
+    sizes = planes.sum(axis=1).reshape(len(sizes), math.prod(forest.shape))
+    return sizes / np.maximum(sizes.sum(axis=1, keepdims=True), 1e-300)
+
+
+def attributions(forest, X):
+    """Return sums over the trees (n, features, outputs) and the sum of the roots' expectations."""
+    shares, leaf = feature_shares(forest), forest.apply(X)
+    known = {}
+    values = np.zeros((len(X), math.prod(forest.shape), forest.outputs))
+    baseline = np.zeros(forest.outputs)
+    parent = forest.parents()
+    for tree in range(forest.n_trees):
+        begin = int(forest.tree_begin[tree])
+
+        def at(node, begin=begin):
+            if node not in known:
+                known[node] = expected(forest, begin, node)
+            return known[node]
+
+        baseline += at(begin)
+        for row in range(len(X)):
+            node = begin + int(leaf[row, tree])
+            while node != begin:
+                change = at(node) - at(parent[node])
+                values[row] += np.outer(shares[parent[node]], change)
+                node = int(parent[node])
+    return values, baseline
