@@ -29,6 +29,7 @@ from test_oracle import examples
 from morforest import (
     Axis,
     Haar,
+    ImageCopies,
     Mixture,
     MorfBoostingClassifier,
     MorfBoostingRegressor,
@@ -509,6 +510,19 @@ def test_losses_and_stopping_do_not_depend_on_the_order_of_rows(loss, weighting)
         np.testing.assert_array_equal(other.validation_score_, one.validation_score_)
         np.testing.assert_array_equal(other._baseline, one._baseline)
         np.testing.assert_array_equal(other._raw(X), raw)
+
+
+def test_stopping_with_copies_does_not_depend_on_the_order_of_rows():
+    X, y = digits(150)
+    model = MorfBoostingClassifier(
+        max_iter=20, early_stopping=True, n_iter_no_change=3, augment=ImageCopies(), random_state=0
+    )
+    one = clone(model).fit(X, y)
+    order = np.random.default_rng(0).permutation(len(X))
+    other = clone(model).fit(X[order], y[order])
+    np.testing.assert_array_equal(other.train_score_, one.train_score_)
+    np.testing.assert_array_equal(other.validation_score_, one.validation_score_)
+    np.testing.assert_array_equal(other._raw(X), one._raw(X))
 
 
 @pytest.mark.parametrize("subsample", [0.5, 1.0])
