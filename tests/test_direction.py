@@ -7,7 +7,9 @@ from common import assert_same_forest, differ
 from problems import Problem, assert_same_trees
 
 from morforest import Axis, MorfClassifier, MorfRegressor, MorfTreeClassifier, Patch, Subset
+from morforest._dictionary import resolve
 from morforest._direction import LARGEST, PENALTIES, Columns
+from morforest._kernel import core
 
 
 def columns(n, d, seed=0, noise=2000):
@@ -170,3 +172,25 @@ def test_columns_must_be_small_whole_numbers(scale):
 def test_unknown_directions_are_refused(value):
     with pytest.raises(ValueError, match="direction must be one of 'auto', 'ridge' or None"):
         fit(direction=value)
+
+
+def test_cells_of_16_bits_grow_the_same_trees():
+    """Combinations are wider than such cells, of which tables of shared atoms consist."""
+    X, y = columns(80, 30)
+    ones = np.ones(len(X), dtype=np.uint32)
+    dictionary = resolve(Columns(), 30).build(direct=False)
+    grown = []
+    for cell_type in ("int16", "int32"):
+        table = core.Table(len(X), dictionary, cell_type)
+        table.fill(X.astype(np.int64), 0, 0, 2.0**30)
+        key, order = np.array([5], dtype=np.uint64), np.arange(len(X), dtype=np.uint32)
+        rule = fit(max_leaf_nodes=9)._rule(30, len(X), learns=True)
+        targets = {"classes": (y > 0).astype(np.uint32), "class_count": 2, "bits": 0}
+        targets["values"] = np.empty(0, dtype=np.int64)
+        stop = core.StopFlag()
+        grown.append(
+            core.grow_trees(table, dictionary, key, ones, ones, order, stop=stop, **targets, **rule)
+        )
+    assert grown[0]["term_count"].max() > 1
+    for name, values in grown[0].items():
+        np.testing.assert_array_equal(values, grown[1][name], err_msg=name)
