@@ -474,6 +474,7 @@ def golden_cases():
             target,
             None,
         ),
+        ("pooled pairs", classifier(Pair(1, 3, pool=["ppv", "max"])), X, y, None),
         ("variance", regressor(Variance(2, 4)), flat, target, None),
         ("subset", classifier(Subset(Patch(2, 4), 30)), X, y, weights),
         ("subset of pooled", classifier(Subset(Haar(1, 2, pool="ppv"), 30)), X, y, None),
