@@ -475,6 +475,13 @@ def golden_cases():
             None,
         ),
         ("pooled pairs", classifier(Pair(1, 3, pool=["ppv", "max"])), X, y, None),
+        (
+            "series by name",
+            classifier("series", channel_axis=0),
+            X.reshape(-1, 4, 16),
+            y,
+            None,
+        ),
         ("variance", regressor(Variance(2, 4)), flat, target, None),
         ("subset", classifier(Subset(Patch(2, 4), 30)), X, y, weights),
         ("subset of pooled", classifier(Subset(Haar(1, 2, pool="ppv"), 30)), X, y, None),
