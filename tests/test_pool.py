@@ -352,6 +352,8 @@ BAD = [
     (Patch(pool=["max", 3]), r"pool must be .*got \['max', 3\]"),
     (Patch(pool=2), "pool must be .*got 2"),
     (Haar(pool="none"), "pool must be .*got 'none'"),
+    (Pair(pool="sum"), "pool must be .*got 'sum'"),
+    (Pair(window=2), "window=2 is for pooled atoms"),
     (Haar(pool="max", window=0), "window must be .*got 0 for an axis of length 6"),
     (Haar(pool="max", window=-1), "window must be .*got -1"),
     (Haar(pool="max", window=7), "window must be .*1 to 6.*got 7"),
