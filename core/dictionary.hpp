@@ -207,7 +207,7 @@ class Dictionary {
       if (reach[axis] < 0 || reach[axis] >= shape_[axis]) throw std::invalid_argument("reach must be 0 to length - 1");
       component.axes[axis].reach = reach[axis];
     }
-    component.box_corners = box_corners(component);
+    component.box_corners = pool_.ops.empty() ? box_corners(component) : 0;
     add(std::move(component), prefixed_axes);
   }
 
@@ -335,7 +335,8 @@ class Dictionary {
   void add(Component component, std::uint32_t prefixed_axes) {
     if (current_.size() > 1 && component.uniform()) throw std::invalid_argument("such a component looks at one source");
     if (!pool_.ops.empty()) {
-      if (component.kind != Component::Kind::patch && component.kind != Component::Kind::haar && component.kind != Component::Kind::kernel)
+      if (component.kind != Component::Kind::patch && component.kind != Component::Kind::haar &&
+          component.kind != Component::Kind::pair && component.kind != Component::Kind::kernel)
         throw std::invalid_argument("such atoms cannot be pooled");
       component.pool = pool_;
       for (std::size_t axis = 0; axis < component.axes.size(); ++axis) component.axes[axis].window = pool_.windows[axis];

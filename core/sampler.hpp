@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <numeric>
 #include <vector>
 
@@ -44,6 +45,10 @@ class Sampler {
   }
 
  private:
+  struct Box {  // along an axis, of a pair
+    std::int64_t start, moved, size;
+  };
+
   void draw_one(Stream& stream, AtomList& out) {
     std::size_t c = 0;
     if (permutations_.size() > 1) {
@@ -269,15 +274,12 @@ class Sampler {
     const std::uint32_t first = first_cell(component, stream);
     const bool again = component.first_cells.size() > 1 && stream.coin();
     const std::uint32_t second = again ? first_cell(component, stream) : first;
+    begin_form(component, stream);
     boxes_.clear();
     bool apart = second != first;
     for (const PatchAxis& axis : component.axes) {
-      const std::int64_t size = draw_size(axis, stream), places = axis.length - size + 1;
-      const auto start = static_cast<std::int64_t>(stream.below(places));
-      const std::int64_t step = static_cast<std::int64_t>(stream.below(2 * axis.reach + 1)) - axis.reach;
-      const std::int64_t moved = std::clamp<std::int64_t>(start + step, 0, places - 1);
-      boxes_.push_back({start, moved, size});
-      apart |= moved != start;
+      boxes_.push_back(component.pooled() ? draw_moving_pair(component, axis, stream) : draw_pair_along(axis, stream));
+      apart |= boxes_.back().moved != boxes_.back().start;
     }
     corners_.clear();
     std::size_t number = 0;
@@ -293,6 +295,24 @@ class Sampler {
       });
     if (dictionary_.direct()) merge_corners();  // rectangles that overlap share features
     out.add_corners(corners_.data(), corners_.size());
+  }
+
+  static Box draw_pair_along(const PatchAxis& axis, Stream& stream) {
+    const std::int64_t size = draw_size(axis, stream), places = axis.length - size + 1;
+    const auto start = static_cast<std::int64_t>(stream.below(places));
+    return {start, std::clamp<std::int64_t>(start + draw_step(axis, stream), 0, places - 1), size};
+  }
+
+  // Rectangles that move together: first how far they are apart, then the place of both.
+  Box draw_moving_pair(const Component& component, const PatchAxis& axis, Stream& stream) {
+    const std::int64_t size = draw_size(axis, stream), most = axis.length - size;
+    const std::int64_t step = std::clamp(draw_step(axis, stream), -most, most), back = std::max<std::int64_t>(-step, 0);
+    const std::int64_t start = draw_start(component, axis, size + std::abs(step), stream) + back;
+    return {start, start + step, size};
+  }
+
+  static std::int64_t draw_step(const PatchAxis& axis, Stream& stream) {
+    return static_cast<std::int64_t>(stream.below(2 * axis.reach + 1)) - axis.reach;
   }
 
   // Adds up the weights of equal cells, in ascending order.
@@ -367,10 +387,7 @@ class Sampler {
     if (component.first_cells.size() > 1 && stream.coin()) there.first = first_cell(component, stream);
     bool apart = there.first != here.first;
     for (const PatchAxis& axis : component.axes) {
-      const std::int64_t size = draw_size(axis, stream), places = axis.length - size + 1;
-      const auto start = static_cast<std::int64_t>(stream.below(places));
-      const std::int64_t step = static_cast<std::int64_t>(stream.below(2 * axis.reach + 1)) - axis.reach;
-      const std::int64_t moved = std::clamp<std::int64_t>(start + step, 0, places - 1);
+      const auto [start, moved, size] = draw_pair_along(axis, stream);
       here.cut(axis, start, start + size);
       there.cut(axis, moved, moved + size);
       apart |= moved != start;
@@ -474,10 +491,6 @@ class Sampler {
       for (std::int64_t index = start; index < end; ++index) add(index, weight);
     }
   }
-
-  struct Box {  // along an axis, of a pair
-    std::int64_t start, moved, size;
-  };
 
   const Dictionary& dictionary_;
   bool has_forms_;

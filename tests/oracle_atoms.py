@@ -297,19 +297,30 @@ class PairAtoms(Boxes):
         first = second = self.channel(stream)
         if len(self.channels) > 1 and stream.next() >> 63:
             second = self.channel(stream)
+        if self.pool is not None:
+            self.pool.begin(stream)
         here, there = [], []
-        for axis, reach in zip(self.axes, self.reach, strict=True):
+        for number, (axis, reach) in enumerate(zip(self.axes, self.reach, strict=True)):
             size = axis.draw_size(stream)
             last = axis.length - size
-            start = stream.below(last + 1)
-            moved = min(max(start + stream.below(2 * reach + 1) - reach, 0), last)
+            if self.pool is None:
+                start = stream.below(last + 1)
+                moved = min(max(start + stream.below(2 * reach + 1) - reach, 0), last)
+            else:  # how far apart, then the place of both
+                step = min(max(stream.below(2 * reach + 1) - reach, -last), last)
+                extent = size + abs(step)
+                start = self.pool.place(stream, number, axis.length, extent, circular=False)
+                start += max(-step, 0)
+                moved = start + step
             here.append(slice(start, start + size))
             there.append(slice(moved, moved + size))
         atom = self.blank()
         atom[(first, *here)] = 1
         if (first, here) != (second, there):
             atom[(second, *there)] -= 1
-        return atom.ravel()
+        return (
+            atom.ravel() if self.pool is None else self.pool.end(stream, atom.ravel(), self.shape)
+        )
 
 
 class KernelAtoms(Boxes):

@@ -172,7 +172,8 @@ def boxes(dictionary, shape, channel_axis, channels, planes):
                 min(int(value * length), length - 1) if isinstance(value, float) else value
                 for value, length in zip(spread("reach", 0), shape, strict=True)
             ]
-            return oracle.PairAtoms(axes, reach, **where)
+            pool = pool_of(dictionary, shape, [True] * len(shape), channel_axis)
+            return oracle.PairAtoms(axes, reach, **where, pool=pool)
     raise TypeError(dictionary)
 
 

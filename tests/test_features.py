@@ -18,6 +18,7 @@ from morforest import (
     Difference,
     Haar,
     Mixture,
+    Pair,
     Patch,
     Raw,
     SparseOblique,
@@ -150,6 +151,10 @@ def test_names_say_which_atom():
         (Patch(3, 3, pool="min", window=5), r"patch width 3 channel \d at \d+ over 5 min"),
         (Patch(3, 3, boundary="inside"), r"patch width 3 channel \d at \d+"),
         (Haar(2, 2, lobes="three"), r"haar\(1,-2,1\) width 2 channel \d at \d+"),
+        (
+            Pair(2, 2, reach=(2, 5), pool="max", window=1.0),
+            r"(pair width [12] apart -?\d channel \d(-\d)?|(patch|haar\S+) width 2 .*) max",
+        ),
         (Variance(9, 9), r"variance width 9 channel \d at \d+"),
         (Patch(3, 3, channels=Difference(), boundary="inside"), r"patch .* of difference .*"),
         (SparseOblique(density=1.0), r"sum of 90 features channel 0\+1\+2"),

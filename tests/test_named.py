@@ -58,13 +58,13 @@ def test_names_fit_every_shape_of_their_kind(name, shape, channel_axis):
     assert clone(dictionary) == dictionary
     atoms = dictionary.sample(shape, 300, random_state=0, channel_axis=channel_axis).toarray()
     assert np.abs(atoms).sum(axis=1).all()
-    if channel_axis is not None:  # atoms stay within one of the data's channels
+    if channel_axis is not None:  # atoms stay within one of the data's channels, pairs within two
         planes = len(resolve(dictionary, shape, channel_axis).sources())
         used = np.abs(atoms).reshape(300, planes, *shape).sum(axis=1)
         per_channel = np.moveaxis(used, 1 + channel_axis % len(shape), 1)
-        assert (
-            (per_channel.reshape(300, shape[channel_axis], -1) > 0).any(axis=2).sum(axis=1) == 1
-        ).all()
+        touched = (per_channel.reshape(300, shape[channel_axis], -1) > 0).any(axis=2).sum(axis=1)
+        most = 1 if name == "image" else min(2, shape[channel_axis])
+        assert set(touched) == set(range(1, most + 1))
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from morforest import (
     Mixture,
     MorfClassifier,
     MorfRegressor,
+    Pair,
     Patch,
     Raw,
     Square,
@@ -62,6 +63,8 @@ NONLINEAR = {
     "sensors": Patch((1, 2), (2, 4), contiguous=(False, True), pool="ppv"),
     "variance": Variance(2, 8, channels=[Raw(), Difference()]),
     "channels": Haar(1, 3, pool="ppv", channels=[Difference(), Square()]),
+    "pair": Pair(1, 5, reach=(1, 6), scale="log", pool=["ppv", "max"]),
+    "pair of channels": Pair(1, 3, channels=[Raw(), Difference()], pool="ppv"),
     "mixture": Mixture([Patch(1, 4), Haar(1, 5, pool="ppv"), Variance(2, 8), Axis()]),
 }
 
@@ -153,7 +156,8 @@ def nonlinear_dictionaries(draw, rng, shape, mixed=True):
     window = draw(st.sampled_from([None, None, 1, 2, 1.0]))
     if window == 2 and min(shape[-2:]) < 2:
         window = None
-    match draw(st.sampled_from(["patch", "haar", "haar", "variance"] + ["mixture"] * mixed)):
+    kinds = ["patch", "haar", "haar", "pair", "variance"] + ["mixture"] * mixed
+    match draw(st.sampled_from(kinds)):
         case "patch":
             found = draw(patches(shape))
             found.set_params(pool=pool, window=window)
@@ -164,6 +168,11 @@ def nonlinear_dictionaries(draw, rng, shape, mixed=True):
                 found.window = None
             lobes = ["two", "three"] + ["square"] * (len(shape) > 1)
             found.lobes = draw(st.lists(st.sampled_from(lobes), min_size=1))
+        case "pair":
+            sizes = [draw(st.integers(1, length)) for length in shape]
+            reach = [draw(st.integers(0, length - 1)) for length in shape]
+            found = Pair(1, tuple(sizes), reach=tuple(reach), pool=pool, window=window)
+            found.channels = draw(st.sampled_from([None, [Raw(), Difference()]]))
         case "variance":
             sizes = [draw(st.integers(1, length)) for length in shape]
             found = Variance(1, tuple(sizes))
@@ -344,6 +353,8 @@ BAD = [
     (Patch(pool=["max", 3]), r"pool must be .*got \['max', 3\]"),
     (Patch(pool=2), "pool must be .*got 2"),
     (Haar(pool="none"), "pool must be .*got 'none'"),
+    (Pair(pool="sum"), "pool must be .*got 'sum'"),
+    (Pair(window=2), "window=2 is for pooled atoms"),
     (Haar(pool="max", window=0), "window must be .*got 0 for an axis of length 6"),
     (Haar(pool="max", window=-1), "window must be .*got -1"),
     (Haar(pool="max", window=7), "window must be .*1 to 6.*got 7"),

@@ -45,7 +45,7 @@ def test_it_is_the_pipeline_that_it_says():
     values = AtomFeatures(dictionary, 300, channel_axis=0, random_state=3).fit_transform(X)
     deviation = values.std(axis=0, dtype=np.float64)
     scaled = (values - values.mean(axis=0, dtype=np.float64)) / np.where(deviation, deviation, 1)
-    ridge = RidgeClassifierCV(np.logspace(-3, 3, 13)).fit(np.clip(scaled, -8, 8), y)
+    ridge = RidgeClassifierCV(np.logspace(-3, 4, 15)).fit(np.clip(scaled, -8, 8), y)
     assert model.alpha_ == ridge.alpha_
     np.testing.assert_allclose(model.coef_, ridge.coef_, atol=1e-6)
 

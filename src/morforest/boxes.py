@@ -331,7 +331,7 @@ class Haar(Pooled, Boxes):
         built.add_haar(smallest, largest, tables, self._lobed(shape, channel_axis), self._kinds())
 
 
-class Pair(Boxes):
+class Pair(Pooled, Boxes):
     """The difference of two equal rectangles, at a distance and across channels.
 
     Parameters
@@ -347,6 +347,8 @@ class Pair(Boxes):
     channels : channel, list of channels or None, default=None
         What the rectangles look at, as in :class:`Patch`. With several, half of the pairs draw a
         channel for each rectangle.
+    pool, window : default=None
+        Make atoms nonlinear, as in :class:`Patch`: both rectangles move together.
 
     Examples
     --------
@@ -364,12 +366,16 @@ class Pair(Boxes):
         reach: Any = 0.35,
         scale: str = "uniform",
         channels: Any = None,
+        pool: Any = None,
+        window: Any = None,
     ):
         self.min_size = min_size
         self.max_size = max_size
         self.reach = reach
         self.scale = scale
         self.channels = channels
+        self.pool = pool
+        self.window = window
 
     def _reaches(self, shape: tuple[int, ...], channel_axis: int | None) -> list[int]:
         found = []
@@ -390,11 +396,16 @@ class Pair(Boxes):
         self._sizes(shape, channel_axis)
         self._tables(shape, channel_axis)
         self._reaches(shape, channel_axis)
+        self._check_pool(shape, channel_axis)
+
+    def _smallest_extents(self, shape: tuple[int, ...], channel_axis: int | None) -> list[int]:
+        return self._sizes(shape, channel_axis)[0]
 
     def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
         _, largest = self._sizes(shape, channel_axis)
         area = float(math.prod(largest))
-        return Bounds(mass=2.0 * area, nonnegative=False, integral=True, side=area)
+        bounds = Bounds(mass=2.0 * area, nonnegative=False, integral=True, side=area)
+        return self._pooled_bounds(bounds, shape, channel_axis)
 
     def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
         smallest, largest = self._sizes(shape, channel_axis)

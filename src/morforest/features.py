@@ -245,8 +245,12 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
             if kinds != ["raw"]:
                 words.append(f"of {' and '.join(kinds)}")
             if plan.channel_axis is not None:
-                channels = np.unique(index[1 + plan.channel_axis])
-                words.append(f"channel {'+'.join(map(str, channels))}")
+                channel = index[1 + plan.channel_axis]
+                sides = [np.unique(channel)]
+                if words[0].startswith("pair"):  # which less which
+                    more, less = (np.unique(channel[weight[terms] * s > 0]) for s in (1, -1))
+                    sides = [more] if np.array_equal(more, less) else [more, less]
+                words.append(f"channel {'-'.join('+'.join(map(str, side)) for side in sides)}")
             first = [int(i.min()) for i in index[1:]]
             extent = [int(i.max() - i.min()) + 1 for i in index[1:]]
             places = [n - e + 1 for n, e in zip(plan.shape, extent, strict=True)]
@@ -299,11 +303,11 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
 
 
 def _shape_of(values: np.ndarray, index: tuple[np.ndarray, ...], places: list[int]) -> str:
-    """Say what an atom looks like: a feature, a patch, rectangles side by side, or a sum."""
+    """Say what an atom looks like: a feature, a patch, rectangles side by side or apart, a sum."""
     low = [int(i.min()) for i in index]
     size = [int(i.max()) - first + 1 for i, first in zip(index, low, strict=True)]
     if len(values) != np.prod(size):
-        return "feature" if len(values) == 1 else f"sum of {len(values)} features"
+        return _pair_of(values, index, places) or f"sum of {len(values)} features"
     box = values.reshape(size)
     for axis in range(box.ndim):  # one entry a lobe along each axis
         steps = np.diff(box, axis=axis) != 0
@@ -319,3 +323,19 @@ def _shape_of(values: np.ndarray, index: tuple[np.ndarray, ...], places: list[in
         return f"haar({lobes}) width {width}"
     name = "patch" if lobes == "1" else f"{lobes} x patch"
     return f"{name} width {width}"
+
+
+def _pair_of(values: np.ndarray, index: tuple[np.ndarray, ...], places: list[int]) -> str | None:
+    """Name two equal rectangles that weigh 1 and -1, by their size and how far apart they are."""
+    low, size = [], []
+    for sign in (1, -1):
+        inside = [i[values == sign] for i in index]
+        if 2 * len(inside[0]) != len(values):
+            return None
+        low.append([int(i.min()) for i in inside])
+        size.append([int(i.max() - i.min()) + 1 for i in inside])
+    if size[0] != size[1] or 2 * math.prod(size[0]) != len(values):
+        return None
+    width = "x".join(str(size[0][axis]) for axis in places) or "1"
+    apart = ",".join(str(low[1][axis] - low[0][axis]) for axis in places) or "0"
+    return f"pair width {width} apart {apart}"

@@ -221,15 +221,20 @@ def _series(shape: tuple[int, ...], axes: list[int]) -> Dictionary:
 
 
 def _pooled(shape: tuple[int, ...], axes: list[int]) -> Dictionary:
-    """Return contrasts of intervals over windows of time."""
+    """Return differences of intervals, within and across sensors, and kernels, over all of time."""
     length = _length("series-pooled", shape, axes)
-    halves = _sizes(shape, axes, max(1, length // 3))
-    ops = ["ppv", "ppv", "max", "min"]
-    channels = [Raw(), Difference(axes[-1])]
+    time = axes[-1]
+    third = max(1, length // 3)
+    reach = tuple(third if axis == time else size - 1 for axis, size in enumerate(shape))
+    pooled = {"pool": ["ppv", "ppv", "ppv", "max", "min"], "window": 1.0}
+    differences = Difference(time)
+    sizes = _sizes(shape, axes, third)
+    # Shares by cross-validation: see docs/design.md.
     parts: list[Dictionary] = [
-        Haar(1, halves, axes=axes[-1], lobes=["two", "three"], scale="log", pool=ops),
-        Patch(1, halves, boundary="inside", scale="log", channels=channels, pool=ops),
+        Pair(1, sizes, reach, scale="log", **pooled),
+        Pair(1, sizes, reach, scale="log", channels=differences, **pooled),
     ]
-    if length >= ROCKET_LENGTH + 3:
-        parts.append(Kernel("rocket", dilation="log", channels=channels, pool=["ppv", "max"]))
-    return Mixture(parts)
+    if length < ROCKET_LENGTH + 3:
+        return Mixture(parts, weights=[2, 1])
+    parts.append(Kernel("rocket", dilation="log", channels=[Raw(), differences], **pooled))
+    return Mixture(parts, weights=[4, 2, 3])

@@ -17,7 +17,7 @@ from morforest.named import SHORTEST_SERIES
 __all__ = ["AtomRidgeClassifier"]
 
 LARGEST = 8.0  # standard deviations: features beyond are cut
-PENALTIES = tuple(np.logspace(-3, 3, 13))
+PENALTIES = tuple(np.logspace(-3, 4, 15))
 
 
 class AtomRidgeClassifier(ClassifierMixin, BaseEstimator):
@@ -34,7 +34,7 @@ class AtomRidgeClassifier(ClassifierMixin, BaseEstimator):
     n_atoms : int, default=10_000
         How many.
     alphas : array-like of float or None, default=None
-        Penalties to choose from; None: thirteen from 0.001 to 1,000.
+        Penalties to choose from; None: fifteen from 0.001 to 10,000.
     data_shape : tuple of int or None, default=None
         Shape of one sample, where `X` has flat rows.
     channel_axis : int or None, default=None
