@@ -10,10 +10,12 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from morforest._model import ROWS_PER_JOB, Forest
+from morforest._numbers import blocks
 from morforest._pack import widen
 
 AMOUNT_BITS = 61  # that sums of amounts may take; one is their sign
 LARGEST_SHIFT = 1000  # of amounts, whose powers of two must be numbers
+HELD_VALUES = 1 << 22  # contributions of columns, before they go on to features
 
 
 class Attributions(NamedTuple):
@@ -47,14 +49,27 @@ def attribute(
     bits = min(bits, LARGEST_SHIFT)
     divisor = float(forest.n_trees if mean else 1)
     leaf = forest.apply(X, n_jobs)
-    out = np.zeros((len(X), math.prod(forest.shape), forest.outputs), dtype=np.uint64)
-    jobs = max(1, min(effective_n_jobs(n_jobs), len(X) // ROWS_PER_JOB))
-    parts = np.linspace(0, len(X), jobs + 1).astype(int)
-    Parallel(n_jobs=jobs, prefer="threads", require="sharedmem")(
-        delayed(forest._core.attribute)(leaf[a:b], weight, bits, divisor, out[a:b])
-        for a, b in itertools.pairwise(parts)
-    )
-    return out.view(np.float64), baseline / divisor
+
+    def contributions(leaf: np.ndarray) -> np.ndarray:
+        """Return those of the features that the trees split on."""
+        out = np.zeros((len(leaf), math.prod(forest.shape), forest.outputs), dtype=np.uint64)
+        jobs = max(1, min(effective_n_jobs(n_jobs), len(leaf) // ROWS_PER_JOB))
+        parts = np.linspace(0, len(leaf), jobs + 1).astype(int)
+        Parallel(n_jobs=jobs, prefer="threads", require="sharedmem")(
+            delayed(forest._core.attribute)(leaf[a:b], weight, bits, divisor, out[a:b])
+            for a, b in itertools.pairwise(parts)
+        )
+        return out.view(np.float64)
+
+    if forest.columns is None:
+        return contributions(leaf), baseline / divisor
+    on_features = forest.footprints.T.tocsr()
+    values = np.empty((len(X), on_features.shape[0], forest.outputs))
+    for part in blocks((len(X), forest.columns.size * forest.outputs), HELD_VALUES):
+        of_columns = contributions(leaf[part])
+        for k in range(forest.outputs):
+            values[part, :, k] = (on_features @ of_columns[:, :, k].T).T
+    return values, baseline / divisor
 
 
 def shaped(values: np.ndarray, baseline: np.ndarray, shape: tuple[int, ...]) -> Attributions:

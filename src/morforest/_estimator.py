@@ -51,7 +51,7 @@ class BaseMorf(BaseEstimator):
 
     # What a single tree does not let its users choose.
     n_estimators: int = 1
-    bootstrap: bool = False
+    bootstrap: bool | str = False
     max_samples: int | float | None = None
     oob_score: Any = False
     class_weight: Any = None
@@ -171,8 +171,8 @@ class BaseMorf(BaseEstimator):
         whole = None if weights is None else whole_weights(weights)
         fractional = weights if whole is None else None
         total = len(X) if whole is None else int(whole.sum())
-        draws = self._bag_size(total)
         learns = direction.learns_directions(self.direction, plan)
+        draws = self._bag_size(total, learns)
         rule = self._rule(X.shape[1], draws or total, learns)
         class_factors = self._class_factors(target, weights)
         copier = make_copier(self.augment, plan.shape, plan.channel_axis, X)
@@ -235,7 +235,10 @@ class BaseMorf(BaseEstimator):
         check.check_random_state("random_state", self.random_state)
         if not isinstance(self.verbose, bool):
             check.check_integer("verbose", self.verbose, 0)
-        check.check_flag("bootstrap", self.bootstrap)
+        if isinstance(self.bootstrap, str):
+            check.check_choice("bootstrap", self.bootstrap, ("auto",))
+        else:
+            check.check_flag("bootstrap", self.bootstrap)
         check.check_flag("warm_start", self.warm_start)
         if not callable(self.oob_score):
             check.check_flag("oob_score", self.oob_score)
@@ -277,8 +280,9 @@ class BaseMorf(BaseEstimator):
             "max_leaf_nodes": limit(self.max_leaf_nodes),
         }
 
-    def _bag_size(self, total: int) -> int:
-        if not self.bootstrap:
+    def _bag_size(self, total: int, learns: bool) -> int:
+        free = isinstance(self.bootstrap, str) and not self.oob_score and self.max_samples is None
+        if not self.bootstrap or (free and learns):
             return 0
         if self.max_samples is None:
             return total
@@ -390,7 +394,7 @@ class BaseMorf(BaseEstimator):
         """
         forest = self._fitted()
         X, _ = validation.check_samples(self, X, fitting=False)
-        return shaped(*attribute(forest, X, self.n_jobs, mean=True), forest.shape)
+        return shaped(*attribute(forest, X, self.n_jobs, mean=True), forest.sample_shape)
 
     @property
     def feature_importances_(self) -> np.ndarray:

@@ -413,7 +413,7 @@ class Forest:
     def split_shares(self) -> np.ndarray:
         """Return the share of splits whose atom uses each feature: the paper's importance."""
         if self.columns is not None:
-            total = self._shared_of_columns(np.ones(len(self.next)), self._footprints > 0)
+            total = self._shared_of_columns(np.ones(len(self.next)), self.footprints > 0)
         elif len(self.form_op):
             total = np.zeros(math.prod(self.shape))
             for _, sizes in self._each_atoms():
@@ -432,7 +432,7 @@ class Forest:
         """
         gain = np.where(self.is_split(), self.gain.astype(np.float64), 0.0)
         if self.columns is not None:
-            total = self._shared_of_columns(gain, self._footprints)
+            total = self._shared_of_columns(gain, self.footprints)
         elif len(self.form_op):
             total = self._shared_over_windows(gain)
         else:
@@ -452,7 +452,7 @@ class Forest:
         return shared
 
     @cached_property
-    def _footprints(self) -> sp.csr_matrix:
+    def footprints(self) -> sp.csr_matrix:
         """What each column's atom weighs on each feature, adding up to one (columns, features)."""
         nodes = self._of_columns()
         parts = []
@@ -523,7 +523,8 @@ class Forest:
             sizes = self._on_features(abs(atoms))
             mass = sizes.sum(axis=1)
             share = np.divide(gain[nodes], mass, out=np.zeros(len(mass)), where=mass > 0)
-            total += share @ sizes
+            # Row by row: the bits of a matrix product depend on the processor.
+            total += (share[:, np.newaxis] * sizes).sum(axis=0)
         return total
 
     def _signed(self) -> bool:

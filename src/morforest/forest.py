@@ -64,8 +64,10 @@ _FOREST_SIZE = """n_estimators : int, default=500
     """
 
 _FOREST_PARAMETERS = """
-    bootstrap : bool, default=True
-        Whether each tree sees a bootstrap sample, or all samples.
+    bootstrap : bool or "auto", default="auto"
+        Whether each tree sees a bootstrap sample, or all samples. "auto" draws a sample, but not
+        where nodes learn directions: such trees differ enough, and all samples teach them more.
+        With `oob_score` or `max_samples` it always draws.
     max_samples : int, float or None, default=None
         Size of a bootstrap sample: None for as many as there are samples, else a number, or a
         share in (0, 1].
@@ -167,7 +169,7 @@ class MorfClassifier(Classification):
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         max_leaf_nodes: int | None = None,
-        bootstrap: bool = True,
+        bootstrap: bool | str = "auto",
         max_samples: int | float | None = None,
         oob_score: Any = False,
         augment: Any = None,
@@ -243,7 +245,7 @@ class MorfRegressor(Regression):
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         max_leaf_nodes: int | None = None,
-        bootstrap: bool = True,
+        bootstrap: bool | str = "auto",
         max_samples: int | float | None = None,
         oob_score: Any = False,
         augment: Any = None,

@@ -41,9 +41,9 @@ def choose_dictionary(
         case "image":
             return _image(shape, axes)
         case "series":
-            return _series(shape, axes)
+            return Subset(_series(shape, axes), per="forest")
         case "series-pooled":
-            return _pooled(shape, axes)
+            return Subset(_pooled(shape, axes), per="forest")
     names = ", ".join(map(repr, NAMES))
     if dictionary == "auto":
         raise ValueError(
@@ -140,7 +140,7 @@ def _errors_out_of_bag(
     """
     from morforest.forest import MorfClassifier, MorfRegressor
 
-    model: Any = (MorfClassifier if classes else MorfRegressor)(n_jobs=like.n_jobs)
+    model: Any = (MorfClassifier if classes else MorfRegressor)(bootstrap=True, n_jobs=like.n_jobs)
     model._seed = 0
     if classes:
         model.classes_ = np.arange(truth.shape[1])
