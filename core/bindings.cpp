@@ -603,6 +603,15 @@ NB_MODULE(MORFOREST_MODULE, m) {
           },
           "tree"_a, "table"_a, "rows"_a, nb::arg("out").noconvert())
       .def(
+          "add_trees",
+          [](const Forest& self, const Table& table, std::size_t first, nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
+            if (first > table.rows() || out.shape(0) > table.rows() - first || out.shape(1) != self.outputs())
+              throw std::invalid_argument("no such rows, or wrong output shape");
+            nb::gil_scoped_release release;
+            self.add_trees(table, first, out.shape(0), out.data());
+          },
+          "table"_a, "first"_a, nb::arg("out").noconvert(), "Add the trees one after another for rows of a table from `first` on.")
+      .def(
           "importances",
           [](const Forest& self, const Vector<double>& amount) {
             if (amount.size() != self.nodes()) throw std::invalid_argument("an amount a node is needed");

@@ -167,6 +167,19 @@ class Forest {
     });
   }
 
+  // Adds all trees' values, in their order, for `count` rows of a training table to out[count][outputs()]. Each block of rows passes
+  // through all trees while it is near.
+  void add_trees(const Table& table, std::size_t begin, std::size_t count, double* out) const {
+    each_table_block(table, nullptr, count, [&](CellType type, const auto* const* cells, std::size_t first, std::size_t size) {
+      std::int32_t leaf[block_rows];
+      for (std::size_t tree = 0; tree < trees(); ++tree) {
+        std::fill_n(leaf, size, root(tree));
+        find_leaves(type, cells, size, 0, {}, leaf);
+        for (std::size_t i = 0; i < size; ++i) add_leaf(leaf[i], out + (first + i) * outputs());
+      }
+    }, begin);
+  }
+
   // Shares out amount[node] among the features of each split's atom, see Importance: adds to shared[features], used[features].
   void add_importances(const double* amount, double* shared, double* used) const {
     Importance importance(layout_);
@@ -460,12 +473,13 @@ class Forest {
     });
   }
 
-  // Calls use(type, cells of rows, first, size) for blocks of the given rows of a table; null: of all.
+  // Calls use(type, cells of rows, first, size) for blocks of the given rows of a table; null: of those from `begin` on.
   template <class Use>
-  void each_table_block(const Table& table, const std::uint32_t* rows, std::size_t row_count, Use use) const {
+  void each_table_block(const Table& table, const std::uint32_t* rows, std::size_t row_count, Use use, std::size_t begin = 0) const {
     if (real_ != (table.type() == CellType::f64) || !table.suits(layout_))
       throw std::invalid_argument("the table does not fit the forest");
-    const auto row = [&](std::size_t i) { return table.buffer().row(rows == nullptr ? i : rows[i]); };
+    const auto number = [&](std::size_t i) { return rows == nullptr ? begin + i : rows[i]; };
+    const auto row = [&](std::size_t i) { return table.buffer().row(number(i)); };
     if (table.type() == CellType::bytes && !takes_bytes()) {
       // Images too large for nodes of bytes: prefix sums are made a block at a time. Narrow patches sum to less than 2^16.
       const RowBuffer buffer(block_rows, layout_.cells() * sizeof(std::uint16_t));
@@ -491,8 +505,9 @@ class Forest {
         const std::size_t size = std::min(block, row_count - first);
         for (std::size_t i = 0; i < size; ++i) cells[i] = reinterpret_cast<const Cell*>(table.tiled() ? together.row(i) : row(first + i));
         for (std::size_t i = 0, some = 0; table.tiled() && i < size; i += some) {
-          some = rows == nullptr ? std::min(tile_rows, size - i) : 1;  // blocks are whole tiles
-          table.read_tile<Cell>(rows == nullptr ? first + i : rows[first + i], some, together, i);
+          const std::size_t at = number(first + i);
+          some = rows == nullptr ? std::min(tile_rows - at % tile_rows, size - i) : 1;
+          table.read_tile<Cell>(at, some, together, i);
         }
         use(table.type(), cells, first, size);
       }

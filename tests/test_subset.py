@@ -20,6 +20,8 @@ from morforest import (
     Pair,
     Patch,
     Subset,
+    _boost,
+    _grow,
 )
 
 
@@ -98,6 +100,22 @@ def test_warm_starts_go_on_as_if_they_had_not_stopped():
     whole = MorfBoostingClassifier(Subset(Patch(1, 3), 40), max_iter=13, random_state=0)
     parts = clone(whole).set_params(max_iter=7, warm_start=True).fit(X, y)
     assert_same_forest(whole.fit(X, y), parts.set_params(max_iter=13).fit(X, y))
+
+
+@pytest.mark.parametrize("augment", [None, ImageCopies()])
+def test_threads_compute_the_same_columns(augment, monkeypatch):
+    X, y = digits(300)
+    model = MorfBoostingClassifier(
+        Subset(Patch(1, 4), 40), max_iter=12, augment=augment, random_state=0, n_jobs=1
+    )
+    alone = clone(model).fit(X, y)
+    monkeypatch.setattr(_boost, "ROWS_WORTH_THREADS", 1)
+    monkeypatch.setattr(_boost, "ATOMS_A_CALL", 7)
+    pieces = [slice(i, i + 21) for i in range(0, 300, 21)]  # tiles of sixteen rows are shared
+    monkeypatch.setattr(
+        _grow, "blocks", lambda shape: [slice(p.start, min(p.stop, shape[0])) for p in pieces]
+    )
+    assert_same_forest(alone, model.set_params(n_jobs=3).fit(X, y))
 
 
 def test_parameters_are_searched_by_name():

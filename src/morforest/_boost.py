@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from morforest._grow import TrainingTable
+from morforest._grow import TrainingTable, run_over_rows
 from morforest._kernel import core
 from morforest._losses import Loss, leaf_quantiles
 from morforest._model import Forest
@@ -54,7 +54,7 @@ class Boosting:
         self.trees: list[Tree] = []
         self._cells = self.table.core
         self._subset: Any = None
-        self.scores = self._scores(self.table.samples, self._cells)
+        self.scores = self._first_scores(self.table.samples)
         self._gains = np.zeros(self.table.samples.shape[1])
         if self.guided and self.before is not None:
             self._add_gains(self.before.term_count, self.before.term_cell, self.before.gain)
@@ -62,11 +62,12 @@ class Boosting:
     def rounds(self, numbers: range, stop: Any) -> Iterator[dict[str, np.ndarray]]:
         """Grow the trees of some numbers one after another, each on what the last left over."""
         for number in numbers:
-            if self.copier is not None and (number % self.period == 0 or number == numbers.start):
+            first = number == numbers.start
+            copied = self.copier is not None and (first or number % self.period == 0)
+            if copied:
                 self._draw_copies(number // self.period)
-                self._subset = None
             if self.table.plan.dictionary._subset() and (
-                self._subset is None or number % ROUNDS_A_SUBSET == 0
+                first or copied or number % ROUNDS_A_SUBSET == 0
             ):
                 self._draw_subset(number // ROUNDS_A_SUBSET)
             if self.guided:
@@ -153,13 +154,11 @@ class Boosting:
         fractions[-1] = 2**64 - 1
         self.table.dictionary.guide(fractions)
 
-    def _scores(self, X: np.ndarray, cells: Any) -> np.ndarray:
-        """Return what the model so far says of some samples."""
+    def _first_scores(self, X: np.ndarray) -> np.ndarray:
+        """Return what is said of some samples before the first of these rounds."""
         scores = np.tile(self.baseline, (len(X), 1))
         if self.before is not None:
             scores += self.before.predict_sum(to_core_dtype(X))
-        for tree in self.trees:
-            scores += tree.values[tree.leaves(cells)]
         return scores
 
     def _draw_subset(self, number: int) -> None:
@@ -180,25 +179,54 @@ class Boosting:
             firsts = range(0, atoms, ATOMS_A_CALL)
             Parallel(n_jobs=jobs, require="sharedmem")(delayed(fill)(first) for first in firsts)
 
-    def _draw_copies(self, generation: int) -> None:
-        """Draw copies of the rows that are trained on; those held out have none."""
+    def _make_room_for_copies(self) -> None:
+        """Put copies of the rows that are trained on behind all rows; those held out have none."""
         assert self.copier is not None
-        n = self.rows
-        train = np.flatnonzero(self.copies[:n])
-        ranks = np.empty(n, dtype=np.uint32)
-        ranks[self.order[:n]] = np.arange(n)
-        key = core.derive(core.tree_key(self.seed, COPIES), generation)
-        made = self.copier.copies_of(self.table.samples[train], ranks[train], key)
-        X = np.concatenate([self.table.samples, *made])
-        of = np.concatenate([np.arange(n), np.tile(train, self.copier.copies)])
-        self._cells = self.table.beside(slice(None), made, self.n_jobs)
+        n, times = self.rows, self.copier.copies
+        train = np.flatnonzero(self.copies)
+        of = np.concatenate([np.arange(n), np.tile(train, times)])
+        # One table for all generations, and no other beside it: it may be most of the memory.
+        self._cells = None
+        self.table.release()
+        self._cells = self.table.room(len(of))
+        run_over_rows(
+            lambda part: self.table.fill(self._cells, part.start, self.table.X[part]),
+            self.table.X.shape,
+            self.n_jobs,
+        )
         self.loss = self.loss.of(of)
         self.copies, self.weight = self.copies[of], self.weight[of]
+        self._ranks = np.empty(n, dtype=np.uint32)
+        self._ranks[self.order] = np.arange(n)
         # Copies in the canonical order of their originals.
-        among = np.argsort(ranks[train]).astype(np.uint32)
-        later = [n + c * len(train) + among for c in range(self.copier.copies)]
-        self.order = np.concatenate([self.order[:n], *later]).astype(np.uint32)
-        self.scores = self._scores(X, self._cells)
+        among = np.argsort(self._ranks[train]).astype(np.uint32)
+        later = [n + c * len(train) + among for c in range(times)]
+        self.order = np.concatenate([self.order, *later]).astype(np.uint32)
+        self.scores = np.concatenate([self.scores, np.empty((len(of) - n, self.scores.shape[1]))])
+
+    def _draw_copies(self, generation: int) -> None:
+        """Draw copies anew, and find out what the model so far says of them."""
+        assert self.copier is not None
+        copier, n = self.copier, self.rows
+        if len(self.order) == n:
+            self._make_room_for_copies()
+        train = np.flatnonzero(self.copies[:n])
+        key = core.derive(core.tree_key(self.seed, COPIES), generation)
+        forest = make_forest(self.table, self.trees) if self.trees else None
+        for c in range(copier.copies):
+            begin, of_copy = n + c * len(train), core.derive(key, c)
+
+            def draw(part: slice, begin: int = begin, of_copy: int = of_copy) -> None:
+                rows, first = train[part], begin + part.start
+                X = copier(self.table.samples[rows], self._ranks[rows], of_copy)
+                self.table.fill(self._cells, first, self.table.read(X))
+                # As rounds would have added them: the same sums to the last bit.
+                scores = self._first_scores(X)
+                if forest is not None:
+                    forest.add_trees(self._cells, first, scores)
+                self.scores[first : first + len(rows)] = scores
+
+            run_over_rows(draw, (len(train), *self.table.samples.shape[1:]), self.n_jobs)
 
 
 class Tree:
@@ -207,46 +235,55 @@ class Tree:
     def __init__(self, table: TrainingTable, grown: dict[str, np.ndarray], outputs: int):
         self.next = grown["next"].astype(np.int64)
         self.values = grown["leaf_value"].reshape(-1, outputs)
-        self._outputs = outputs
         real = table.cell_format.real
         threshold = np.asarray(grown["threshold"], dtype=np.float64 if real else np.int64)
-        self._thresholds = {
+        self.arrays = {
             "threshold": np.empty(0, np.int64) if real else threshold,
             "real_threshold": threshold if real else np.empty(0),
+            "term_count": grown["term_count"].astype(np.uint32, copy=False),
+            "term_cell": grown["term_cell"].astype(np.uint32, copy=False),
+            "term_weight": grown["term_weight"].astype(np.float64, copy=False),
+            "form_op": grown["form_op"].astype(np.uint8, copy=False),
+            "form_bias": grown["form_bias"].astype(np.int64, copy=False),
+            "form_window": grown["form_window"].astype(np.uint32, copy=False),
         }
-        dictionary = table.dictionary
-        self._core = self._make(
-            shape=list(table.plan.shape),
-            views=dictionary.views,
-            sources=dictionary.view_sources,
-            pooled_views=dictionary.pooled_views,
-            term_count=grown["term_count"].astype(np.uint32, copy=False),
-            term_cell=grown["term_cell"].astype(np.uint32, copy=False),
-            term_weight=grown["term_weight"].astype(np.float64, copy=False),
-            form_op=grown["form_op"].astype(np.uint8, copy=False),
-            form_bias=grown["form_bias"].astype(np.int64, copy=False),
-            form_window=grown["form_window"].astype(np.uint32, copy=False),
-        )
-
-    def _make(self, **atoms: Any) -> Any:
-        return core.Forest(
-            tree_begin=np.array([0, len(self.next)], dtype=np.int64),
-            next=self.next.astype(np.int32),
-            class_count=0,
-            distribution_size=np.empty(0, np.uint32),
-            distribution_class=np.empty(0, np.uint32),
-            distribution_weight=np.empty(0, np.uint32),
-            leaf_value=self.values.ravel(),
-            values=self._outputs,
-            **self._thresholds,
-            **atoms,
-        )
+        self._table = table
 
     def leaves(self, cells: Any) -> np.ndarray:
         """Return the number of the leaf that each row of a table falls into."""
-        return -1 - self.next[self._core.find_leaves(0, cells)]
+        return -1 - self.next[make_forest(self._table, [self]).find_leaves(0, cells)]
 
     def leaves_in_subset(self, subset: Any, picked: np.ndarray) -> np.ndarray:
         """Return the same from the values of a subset, of which each split has picked an atom."""
-        next_node = self.next.astype(np.int32)
-        return -1 - self.next[subset.find_leaves(next_node, **self._thresholds, picked=picked)]
+        found = subset.find_leaves(
+            self.next.astype(np.int32),
+            self.arrays["threshold"],
+            self.arrays["real_threshold"],
+            picked,
+        )
+        return -1 - self.next[found]
+
+
+def make_forest(table: TrainingTable, trees: list[Tree]) -> Any:
+    """Return the trees of some rounds as one forest of the core."""
+    leaves = np.cumsum([0, *(len(tree.values) for tree in trees)])
+    following = [
+        np.where(tree.next < 0, tree.next - before, tree.next)
+        for tree, before in zip(trees, leaves[:-1], strict=True)
+    ]
+    values = np.concatenate([tree.values for tree in trees])
+    return core.Forest(
+        shape=list(table.plan.shape),
+        views=table.dictionary.views,
+        sources=table.dictionary.view_sources,
+        pooled_views=table.dictionary.pooled_views,
+        tree_begin=np.cumsum([0, *(len(tree.next) for tree in trees)], dtype=np.int64),
+        next=np.concatenate(following).astype(np.int32),
+        class_count=0,
+        distribution_size=np.empty(0, np.uint32),
+        distribution_class=np.empty(0, np.uint32),
+        distribution_weight=np.empty(0, np.uint32),
+        leaf_value=values.ravel(),
+        values=values.shape[1],
+        **{name: np.concatenate([t.arrays[name] for t in trees]) for name in trees[0].arrays},
+    )

@@ -63,21 +63,29 @@ class TrainingTable:
         cell_type = self.cells.cell_type
         if self.dictionary.narrow_patches and self.cells.fit_bytes:
             cell_type = "bytes"  # the same forest from half the memory
-        # The atoms of a subset are computed for all rows.
-        tiles = bool(self.plan.dictionary._subset()) and cell_type != "bytes"
-        tiles = tiles and not self.dictionary.has_forms
+        tiles = self._tiles and cell_type != "bytes"
         table = core.Table(len(self.X), self.dictionary, cell_type, tiles)
-        run_over_rows(lambda part: self._fill(table, part.start, part), self.X.shape, n_jobs)
+        run_over_rows(lambda part: self.fill(table, part.start, self.X[part]), self.X.shape, n_jobs)
         self.core = table
 
-    def _fill(self, table: Any, first: int, part: slice) -> None:
-        x: np.ndarray = np.ascontiguousarray(self.X[part], dtype=self.dtype)
+    @property
+    def _tiles(self) -> bool:
+        """Whether atoms are computed for all rows at once, which rows in tiles make fast."""
+        return bool(self.plan.dictionary._subset()) and not self.dictionary.has_forms
+
+    def fill(self, table: Any, first: int, X: np.ndarray) -> None:
+        """Write samples to the rows of a table from `first` on."""
+        x: np.ndarray = np.ascontiguousarray(X, dtype=self.dtype)
         table.fill(x, first, self.cells.shift, self.cells.limit)
+
+    def room(self, rows: int) -> Any:
+        """Return a table for as many samples, to be filled, with the same cells."""
+        return core.Table(rows, self.dictionary, self.cells.cell_type, self._tiles)
 
     def part(self, rows: slice) -> Any:
         """Return a table of some of the rows, with all views that the dictionary looks at."""
         table = core.Table(rows.stop - rows.start, self.dictionary, self.cells.cell_type)
-        self._fill(table, 0, rows)
+        self.fill(table, 0, self.X[rows])
         return table
 
     @property
@@ -91,16 +99,19 @@ class TrainingTable:
         hashes: np.ndarray = self.core.hash
         return hashes
 
-    def beside(self, rows: Any, copies: list[np.ndarray], n_jobs: int | None = 1) -> Any:
+    def read(self, X: np.ndarray) -> np.ndarray:
+        """Return what cells are made from, of other samples."""
+        return X
+
+    def beside(self, rows: Any, copies: list[np.ndarray]) -> Any:
         """Return a table of some of the rows and of copies, which are samples, behind them."""
-        return self.of(np.concatenate([self.X[rows], *copies]))
+        return self.of(np.concatenate([self.X[rows], *map(self.read, copies)]))
 
     def of(self, X: np.ndarray) -> Any:
         """Return a table of other samples with the same cells."""
         table = core.Table(len(X), self.dictionary, self.cells.cell_type)
         for part in blocks(X.shape):
-            x: np.ndarray = np.ascontiguousarray(X[part], dtype=self.dtype)
-            table.fill(x, part.start, self.cells.shift, self.cells.limit)
+            self.fill(table, part.start, X[part])
         return table
 
     def release(self) -> None:
@@ -144,11 +155,10 @@ class ColumnTable(TrainingTable):
         """A hash of the cells of each sample, not of its columns."""
         return self._hash
 
-    def beside(self, rows: Any, copies: list[np.ndarray], n_jobs: int | None = 1) -> Any:
-        """Return a table of some of the rows and of copies, which are samples, behind them."""
+    def read(self, X: np.ndarray) -> np.ndarray:
+        """Return the columns of other samples."""
         assert self.columns is not None
-        made = [self.columns.of(some, n_jobs) for some in copies]
-        return self.of(np.concatenate([self.X[rows], *made]))
+        return self.columns.of(X)
 
 
 def make_table(
