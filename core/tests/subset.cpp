@@ -14,7 +14,7 @@ static const auto silent = [](std::size_t) {};
 
 // Patches, or sums of signed features: f64 tables have no prefix sums, and values of u16 ones are not negative.
 static Dictionary make_dictionary(Random& random, CellType type, std::size_t subset) {
-  Dictionary dictionary(random_shape(random, 2), type == CellType::f64);
+  Dictionary dictionary({random.between(2, 12), random.between(2, 12)}, type == CellType::f64);
   if (type == CellType::u16 || (type != CellType::f64 && random.chance(0.5))) add_random_patch(random, dictionary, 6);
   else dictionary.add_sparse({std::uint64_t{1} << 62, std::uint64_t{1} << 63, ~std::uint64_t{0}});
   dictionary.set_subset(subset);
