@@ -390,7 +390,7 @@ def find_split(node: Node, dictionary: Dictionary, growth: Growth, tree_weight: 
             atom.with_bias(node.rows) if isinstance(atom, PooledAtom) else atom for atom in atoms
         ]
         if growth.penalties:
-            learned = learn(node.rows, atoms, growth.penalties, directions)
+            learned = learn(node.rows, atoms, growth.penalties, directions, project)
             atoms = atoms if learned is None else [*atoms, learned]
         split = best_split(node.rows, atoms, growth, thresholds)
         if split is not None:

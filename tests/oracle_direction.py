@@ -7,6 +7,7 @@ that do not depend on each other. Sums of products are Python integers.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -155,11 +156,23 @@ def groups(classes: list[int], stream) -> dict[int, int]:
             return dict(zip(classes, sides, strict=True))
 
 
-def learn(rows, atoms: list[np.ndarray], penalties, stream) -> np.ndarray | None:
+@dataclass
+class Combination:
+    """A sum of atoms that are not linear."""
+
+    weights: list[int]
+    atoms: list
+
+    def values(self, cells: np.ndarray) -> np.ndarray:
+        terms = zip(self.weights, self.atoms, strict=True)
+        return sum(weight * atom.values(cells) for weight, atom in terms)
+
+
+def learn(rows, atoms: list, penalties, stream, project) -> np.ndarray | Combination | None:
     """The combination as an atom, or None. `rows` are those of a node, in canonical order."""
     if len(rows) < LEAST_ROWS or len(atoms) < 2:
         return None
-    columns = np.stack([rows.cells.astype(np.int64) @ atom for atom in atoms], axis=1)
+    columns = np.stack([project(rows.cells, atom) for atom in atoms], axis=1).astype(np.int64)
     target = rows.target.tolist()
     chosen = chosen_rows(columns, target, stream)
     if len(chosen) < LEAST_ROWS:
@@ -177,4 +190,6 @@ def learn(rows, atoms: list[np.ndarray], penalties, stream) -> np.ndarray | None
     found = whole_weights(weights)
     if sum(w != 0 for w in found) < 2:
         return None
+    if not isinstance(atoms[0], np.ndarray):
+        return Combination(found, atoms)
     return sum(w * atom for w, atom in zip(found, atoms, strict=True))

@@ -13,6 +13,7 @@ import oracle_forms
 import pytest
 from hypothesis import strategies as st
 from oracle_columns import ColumnAtom, shared
+from oracle_direction import Combination
 
 from morforest import (
     Atoms,
@@ -68,7 +69,7 @@ class Problem:
 
     def fit(self):
         estimator = MorfClassifier if self.classifies else MorfRegressor
-        model = estimator(self.dictionary, **self.parameters)
+        model = estimator(self.dictionary, **{"direction": None} | self.parameters)
         return model.fit(self.X, self.y, sample_weight=self.sample_weight)
 
 
@@ -375,6 +376,13 @@ def class_weights(forest, node):
 
 def assert_same_atom(forest, atoms, number, expected, sources):
     """The atom of one node, with its form."""
+    if isinstance(expected, Combination):
+        last = int(forest.term_count[: number + 1].sum())
+        terms = slice(last - int(forest.term_count[number]), last)
+        found = dict(zip(forest.term_cell[terms], forest.term_weight[terms], strict=True))
+        pairs = zip(expected.atoms, expected.weights, strict=True)
+        assert found == {atom.number: weight for atom, weight in pairs if weight}
+        return None
     if isinstance(expected, ColumnAtom):
         columns, alone = forest._columns_of_nodes()
         assert alone[number]

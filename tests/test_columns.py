@@ -71,7 +71,7 @@ def fitted(dictionary=None, X=None, y=None, sample_weight=None, **parameters):
         X, y = digits(200)
     model = MorfClassifier(
         shared() if dictionary is None else dictionary,
-        **{"n_estimators": 8, "random_state": 0, **parameters},
+        **{"n_estimators": 8, "bootstrap": True, "direction": None, "random_state": 0} | parameters,
     )
     return model.fit(X, y, sample_weight=sample_weight)
 
@@ -102,11 +102,13 @@ def test_forests_over_columns_equal_the_oracle(problem):
     assert_same_trees(problem)
 
 
+@pytest.mark.parametrize("direction", [None, "ridge"])
 @pytest.mark.parametrize("name", DICTIONARIES)
 @pytest.mark.parametrize("criterion", ["gini", "squared_error"])
-def test_forests_of_images_equal_the_oracle(name, criterion):
+def test_forests_of_images_equal_the_oracle(name, criterion, direction):
     X, y = digits(40)
     parameters = {
+        "direction": direction,
         "criterion": criterion,
         "splitter": "exact",
         "max_features": 5,
@@ -268,7 +270,7 @@ def test_the_order_of_rows_with_equal_columns_does_not_matter_to_copies():
 def test_every_estimator_takes_them(estimator):
     X, y = digits(200)
     model = estimator(shared(), random_state=0)
-    for name, value in (("n_estimators", 8), ("max_iter", 30)):
+    for name, value in (("n_estimators", 8), ("max_iter", 60)):
         if name in model.get_params():
             model.set_params(**{name: value})
     model.fit(X, y)

@@ -445,7 +445,8 @@ def golden_cases():
             name = f"{splitter}, {'bags' if bootstrap else 'all rows'}"
             cases[f"classes, {name}"] = (classifier(**parameters), flat, labels, None)
             cases[f"numbers, {name}"] = (regressor(**parameters), flat, target, None)
-    small, ridge = X.reshape(len(X), -1), {"direction": "ridge", "max_features": 30}
+    small = X.reshape(len(X), -1)
+    ridge = {"direction": "ridge", "max_features": 30, "bootstrap": True}
     wide = flat * [1, 1, 1, 1e-7, 1e9, 1]
     for name, model, samples, truth, weight in (
         ("whole weights", classifier(), X, y, weights),
@@ -501,11 +502,25 @@ def golden_cases():
         ("subset", classifier(Subset(Patch(2, 4), 30)), X, y, weights),
         ("subset of pooled", classifier(Subset(Haar(1, 2, pool="ppv"), 30)), X, y, None),
         ("boosted subset", boosted(Subset(Pair(1, 3), 30), max_iter=12), X, y, None),
-        ("columns of pooled", classifier(Subset(NONLINEAR, 90, "forest")), X, y, weights / 3 + 0.5),
-        ("columns, copies", classifier(COLUMNS, augment=ImageCopies(copies=1)), X, y, None),
+        (
+            "columns of pooled",
+            classifier(Subset(NONLINEAR, 90, "forest"), direction=None),
+            X,
+            y,
+            weights / 3 + 0.5,
+        ),
+        (
+            "columns, copies",
+            classifier(COLUMNS, augment=ImageCopies(copies=1), direction=None),
+            X,
+            y,
+            None,
+        ),
         (
             "columns of floats",
-            regressor(Subset(Haar(1, 2, scale="log", pool=["ppv", "max"]), 60, "forest")),
+            regressor(
+                Subset(Haar(1, 2, scale="log", pool=["ppv", "max"]), 60, "forest"), direction=None
+            ),
             flat,
             target,
             None,
@@ -518,6 +533,7 @@ def golden_cases():
             None,
         ),
         ("boosted columns", boosted(COLUMNS, max_iter=12), X, y, None),
+        ("columns combined", classifier(COLUMNS), X, y, weights),
         ("direction of classes", classifier(GivenColumns(), **ridge), small, y, None),
         (
             "direction, best first",
