@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -156,8 +157,7 @@ class Kernel(Pooled, Boxes):
                     f"kernel={self.kernel!r} has a kernel of shape {kernel.shape}, which does not "
                     f"fit samples of shape {shape} with dilation={rate!r}: choose smaller ones."
                 )
-            log = rate == "log" and most > 1
-            tables.append(cumulative_fractions(log_uniform(1, most)).tolist() if log else [])
+            tables.append(log_steps(most) if rate == "log" and most > 1 else [])
         return tables
 
     def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
@@ -199,6 +199,14 @@ class Kernel(Pooled, Boxes):
         return isinstance(self.kernel, str) and self.kernel == "sign"
 
 
+@cache
+def log_steps(most: int) -> list[int]:
+    """Return the cumulated probabilities of dilations up to the largest."""
+    steps: list[int] = cumulative_fractions(log_uniform(1, most)).tolist()
+    return steps
+
+
+@cache
 def rocket_kernels() -> list[np.ndarray]:
     """Return the kernels of MiniRocket: each choice of three among nine cells."""
     found = []

@@ -19,6 +19,7 @@ from morforest.kernels import ROCKET_LENGTH, Kernel
 NAMES = ("axis", "sporf", "patch", "image", "series", "series-pooled")
 SHORTEST_SERIES, SMALLEST_IMAGE = 6, 3  # of which the names make sense
 FEW_ROWS, MOST_ROWS, FEWEST_TREES = 500, 5000, 20  # with which "auto" tries names
+FEW_ATOMS, FEW_CANDIDATES = 200, 20  # the same where all trees share atoms
 
 
 def choose_dictionary(
@@ -83,11 +84,12 @@ def try_dictionaries(
 ) -> dict[str, float]:
     """Score small forests of each name by the samples that their trees did not see.
 
-    On at most half of the samples, but for small data, with a part of the trees: trying costs
-    about as much as the fit itself. Two halves of a forest judge the samples that both left out,
-    and the product of their errors stands for a square: in it the chance of single trees cancels,
-    so that few trees say what many would. Classes are scored by one minus half their Brier score,
-    which is 1 for sure and right and 0 for sure and wrong; numbers by R squared.
+    On at most half of the samples, but for small data, with a part of the trees, and with few of
+    the atoms that trees share: trying costs about as much as the fit itself. Two halves of a
+    forest judge the samples that both left out, and the product of their errors stands for a
+    square: in it the chance of single trees cancels, so that few trees say what many would.
+    Classes are scored by one minus half their Brier score, which is 1 for sure and right and 0 for
+    sure and wrong; numbers by R squared.
     """
     rows = _some_rows(X, target if classes else np.zeros(len(X), dtype=int))
     trees = max(FEWEST_TREES, int(getattr(like, "n_estimators", 0)) // 25)
@@ -100,7 +102,10 @@ def try_dictionaries(
         truth = (target[:, np.newaxis] == np.arange(len(present))).astype(np.float64)
     scores = {}
     for name in names_for(shape, channel_axis):
-        plan = resolve(choose_dictionary(name, shape, channel_axis), shape, channel_axis)
+        chosen = choose_dictionary(name, shape, channel_axis)
+        if isinstance(chosen, Subset) and chosen.per == "forest":
+            chosen = Subset(chosen.dictionary, FEW_ATOMS, per="forest")
+        plan = resolve(chosen, shape, channel_axis)
         if not _takes(plan, X):
             continue
         first, second = _errors_out_of_bag(plan, X, target, weights, truth, classes, trees, like)
@@ -141,6 +146,8 @@ def _errors_out_of_bag(
     from morforest.forest import MorfClassifier, MorfRegressor
 
     model: Any = (MorfClassifier if classes else MorfRegressor)(bootstrap=True, n_jobs=like.n_jobs)
+    if plan.dictionary._columns():
+        model.max_features = FEW_CANDIDATES
     model._seed = 0
     if classes:
         model.classes_ = np.arange(truth.shape[1])
