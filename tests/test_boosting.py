@@ -140,7 +140,7 @@ def the_oracle(problem, model):
     copies = weights.astype(int) if whole else np.ones(n_rows, dtype=int)
     X = to_core_dtype(flat)
     plan = resolve(given, problem.X.shape[1:])
-    hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds())).core.hash
+    hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds)).core.hash
     order = np.lexsort((weights, y, hashes))
     if getattr(problem.dictionary, "per", None) == "forest":
         dictionary = shared(dictionary, cells, order, model._seed)

@@ -388,7 +388,7 @@ def test_no_value_exceeds_its_bound(name, channels, low):
     cells = [oracle.derive_channel(q, *source).reshape(len(q), -1) for source in sources]
     atoms = dictionary.sample(shape, 2000, random_state=0)
     largest = abs(atoms @ np.concatenate(cells, axis=1).T).max()
-    bounds = resolve(dictionary, shape).bounds()
+    bounds = resolve(dictionary, shape).bounds
     assert largest <= bounds.value_within(low, 7) <= bounds.value(7)
     if low == 0 and not isinstance(channels, Difference):  # whose sums telescope
         assert bounds.value_within(low, 7) < 3 * largest  # or the cells are wider than need be

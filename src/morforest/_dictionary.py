@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,7 @@ class Plan:
     shape: tuple[int, ...]
     channel_axis: int | None
 
+    @cached_property
     def bounds(self) -> Bounds:
         """Bounds over all components."""
         mass, nonnegative, integral, side = 1.0, True, True, 0.0

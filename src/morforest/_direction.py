@@ -29,7 +29,7 @@ def learns_directions(direction: Any, plan: Plan) -> bool:
     dictionary = plan.dictionary
     shared = bool(dictionary._columns())
     if direction == "auto":
-        return shared and plan.bounds().forms
+        return shared and plan.bounds.forms
     if not shared and not isinstance(dictionary, GivenColumns):
         raise ValueError(
             'direction="ridge" needs atoms that all trees share, but the dictionary is '

@@ -141,7 +141,7 @@ class ColumnTable(TrainingTable):
         self._samples = table.samples
         self._hash = table.hash  # of the samples, because copies are made from these
         plan = resolve(Axis(), columns.size)
-        column_format = CellFormat(0, False, True, float(LARGEST), plan.bounds())
+        column_format = CellFormat(0, False, True, float(LARGEST), plan.bounds)
         cells = COMBINED_CELLS if learns else COLUMN_CELLS
         super().__init__(values, plan, column_format, cells, n_jobs)
 
@@ -175,7 +175,7 @@ def make_table(
     Trees that learn combinations need room for their sums.
     """
     n_atoms = plan.dictionary._columns()
-    bounds = combined(plan.bounds()) if learns and not n_atoms else plan.bounds()
+    bounds = combined(plan.bounds) if learns and not n_atoms else plan.bounds
     cell_format, cells = choose_format(X, bounds)
     if learns and not n_atoms:
         check_columns(cells.cell_type)

@@ -132,7 +132,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         plan = resolve(chosen, shape, self.channel_axis)
         plan = replace(plan, dictionary=clone(plan.dictionary))  # later changes must not reach it
         key = seed_from(self.random_state)
-        cell_format, cells = choose_format(X, plan.bounds())
+        cell_format, cells = choose_format(X, plan.bounds)
         table = TrainingTable(X, plan, cell_format, cells, self.n_jobs)
         order = np.argsort(table.core.hash).astype(np.uint32)
         built = table.dictionary

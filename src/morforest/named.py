@@ -122,8 +122,10 @@ def try_dictionaries(
 
 def _takes(plan: Plan, X: np.ndarray) -> bool:
     """Say whether a dictionary takes the samples: some need exact integers."""
+    if not plan.bounds.forms and not plan.bounds.derived:
+        return True
     try:
-        choose_format(X, plan.bounds())
+        choose_format(X, plan.bounds)
     except ValueError:
         return False
     return True
