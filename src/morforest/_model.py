@@ -166,6 +166,11 @@ class Forest:
         return self.shape if self.columns is None else self.columns.shape
 
     @property
+    def combines(self) -> bool:
+        """Whether a split is by several columns."""
+        return self.columns is not None and bool((self.term_count > 1).any())
+
+    @property
     def outputs(self) -> int:
         """Numbers that a tree says of a sample."""
         return self.class_count or self.values
@@ -213,7 +218,7 @@ class Forest:
     ) -> None:
         """Compute the columns of some rows after others, and walk the trees with these."""
         assert self.columns is not None
-        cells = COMBINED_CELLS if (self.term_count > 1).any() else COLUMN_CELLS
+        cells = COMBINED_CELLS if self.combines else COLUMN_CELLS
         arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits, *more)
         read, some = self.columns.reader(X), self.columns.rows_at_once()
 
