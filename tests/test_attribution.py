@@ -165,7 +165,7 @@ def test_trees_of_one_leaf_attribute_nothing():
     assert baseline == 3.0
     one = classifier().fit(X, np.zeros(len(X)))
     values, baseline = one.attributions(X)
-    assert values.shape == (*X.shape,)
+    assert values.shape == (*X.shape, 1)
     assert baseline == 1.0
 
 

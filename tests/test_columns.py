@@ -422,6 +422,28 @@ def test_importances_are_those_of_nodes_with_the_same_atoms(name):
     assert (forest.atoms() != plain.atoms()).nnz == 0
 
 
+@pytest.mark.parametrize("scale", [1, 37.5])
+def test_combinations_are_in_the_units_of_the_data(scale):
+    rng = np.random.default_rng(0)
+    X = scale * (5 + rng.normal(size=(300, 6, 10)))
+    y = X[:, 2, 3:6].sum(axis=1) > X[:, 3, 3:6].sum(axis=1)
+    dictionary = Subset(Patch(max_size=4), 200, per="forest")
+    model = MorfClassifier(dictionary, n_estimators=9, direction="ridge", random_state=0)
+    forest = model.fit(X, y)._forest
+    several = np.flatnonzero(forest.term_count > 1)
+    assert 30 < len(several) < forest.is_split().sum()
+    atoms, thresholds, left = forest.atoms(), forest.thresholds(), forest.children()
+    paths, values = model.decision_path(X)[0].tocsc(), (atoms @ X.reshape(300, -1).T).T
+    for node in several:
+        rows = paths[:, [node]].indices
+        goes_left = paths[:, [left[node]]].toarray()[rows, 0] == 1
+        above = (values[rows, node] - thresholds[node]) * np.where(goes_left, 1, -1)
+        assert (above < 1e-2 * values[:, node].std()).all()  # columns are rounded
+        assert (above < 0).mean() > 0.95
+    used = (abs(atoms) > 0).sum(axis=0) / forest.is_split().sum()
+    np.testing.assert_allclose(model.split_shares_.ravel(), np.asarray(used).ravel(), rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", SERIES)
 @pytest.mark.parametrize("scale", [1, 0.37])
 def test_thresholds_are_in_the_units_of_the_data(name, scale):

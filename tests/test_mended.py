@@ -17,9 +17,10 @@ from morforest import (
     MorfClassifier,
     Pair,
     Patch,
+    Subset,
 )
 from morforest._dictionary import resolve
-from morforest._grow import TrainingTable
+from morforest._grow import TrainingTable, make_bagging
 from morforest._numbers import choose_format
 
 
@@ -152,3 +153,103 @@ def test_steps_that_overflow_name_the_learning_rate():
     model = MorfBoostingRegressor(learning_rate=1e6, max_iter=500, random_state=0)
     with pytest.raises(ValueError, match="learning_rate=1e\\+06 is too large"):
         model.fit(X, y)
+
+
+def test_bags_of_fractional_weights_do_not_depend_on_the_order_of_rows():
+    rng = np.random.default_rng(0)
+    n = 3000
+    hashes = rng.integers(0, 2**63, size=n).astype(np.uint64)
+    weights, target = rng.random(n), np.zeros(n, dtype=np.uint32)
+    weights[0] = n  # so large that the last bit of the sum shows
+    sums, found = set(), set()
+    for _ in range(20):
+        order = rng.permutation(n)
+        sums.add(weights[order].sum())
+        bagging = make_bagging(
+            hashes[order], target, None, weights[order], 10, None, np.empty(0), target
+        )
+        found.add(bagging.cumulative.tobytes())
+    assert len(sums) > 1
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("scale", [3, 2.5])
+def test_copies_of_equal_rows_of_other_weight_do_not_depend_on_the_order(scale):
+    X, y = digits(30)
+    X, y = np.repeat(X, 2, axis=0), np.repeat(y, 2)
+    weights = np.tile([scale, 2 * scale], 30)
+    order = np.random.default_rng(0).permutation(60)
+    model = MorfClassifier(
+        Patch(), augment=ImageCopies(), n_estimators=5, bootstrap=False, max_depth=4, random_state=0
+    )
+    expected = model.fit(X, y, weights).predict_proba(X)
+    np.testing.assert_array_equal(
+        model.fit(X[order], y[order], weights[order]).predict_proba(X), expected
+    )
+
+
+SHARED = Subset(Patch(max_size=4), 30, per="forest")
+
+
+def test_trees_that_saw_every_row_have_no_out_of_bag_score():
+    X = np.random.default_rng(0).normal(size=(60, 8, 8))
+    y = np.random.default_rng(1).integers(0, 2, size=60)
+    model = MorfClassifier(
+        SHARED, n_estimators=5, direction="ridge", warm_start=True, random_state=0
+    ).fit(X, y)
+    before = model.predict_proba(X)
+    model.set_params(n_estimators=30, oob_score=True)
+    for n_trees in (31, 32):
+        with pytest.raises(ValueError, match="did not see every row, but some of an earlier fit"):
+            model.fit(X, y)
+        np.testing.assert_array_equal(model.predict_proba(X), before)
+        model.set_params(n_estimators=n_trees, oob_score=False).fit(X, y)
+        before = model.predict_proba(X)
+        model.set_params(n_estimators=60, oob_score=True, bootstrap=True)
+    assert model.set_params(warm_start=False).fit(X, y).oob_score_ < 0.8
+
+
+def test_out_of_bag_scores_of_combinations_stay_when_plain_trees_follow():
+    X, y = digits(200)
+    model = MorfClassifier(
+        SHARED, n_estimators=20, direction="ridge", oob_score=True, warm_start=True, random_state=0
+    )
+    few = model.fit(X, y).oob_decision_function_
+    many = model.set_params(n_estimators=21, direction=None).fit(X, y).oob_decision_function_
+    again = model.set_params(n_estimators=22, direction="ridge").fit(X, y).oob_decision_function_
+    # About seven trees judge a row, and each of the others moves their mean a little.
+    assert np.nanmean(np.abs(few - many).max(axis=1)) < 0.05
+    assert np.nanmean(np.abs(again - many).max(axis=1)) < 0.05
+
+
+def test_one_class_has_attributions_of_one_class():
+    X, _ = digits(20)
+    model = MorfClassifier(Patch(), n_estimators=2, random_state=0).fit(X, np.ones(20))
+    values, baseline = model.attributions(X)
+    assert values.shape == (20, 8, 8, 1)
+    np.testing.assert_array_equal(baseline, [1.0])
+
+
+def test_candidates_are_no_more_than_the_atoms_that_are_shared():
+    X, y = digits(60)
+    model = MorfClassifier(SHARED, direction="ridge", n_estimators=2, random_state=0)
+    all_of_them = model.set_params(max_features=30).fit(X, y).predict_proba(X)
+    more = model.set_params(max_features=20_000).fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(more, all_of_them)
+    many = Subset(Patch(), 20_000, per="forest")
+    with pytest.raises(ValueError, match=r"max_features=20000 .* combines 16384 at most"):
+        model.set_params(dictionary=many).fit(X, y)
+
+
+@pytest.mark.parametrize("bad", [0, -1, [3], np.nan])
+def test_boosting_names_auto_among_the_choices_of_max_features(bad):
+    X, y, _ = table(40)
+    with pytest.raises(ValueError, match=r'max_features must be "auto".*got'):
+        MorfBoostingClassifier(max_features=bad, max_iter=2).fit(X, y)
+
+
+@pytest.mark.parametrize("bad", ["yes", None, 1])
+def test_every_choice_of_bootstrap_is_named(bad):
+    X, y, _ = table(40)
+    with pytest.raises(ValueError, match='bootstrap must be True, False or "auto", got'):
+        MorfClassifier(bootstrap=bad).fit(X, y)

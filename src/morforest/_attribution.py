@@ -72,8 +72,13 @@ def attribute(
     return values, baseline / divisor
 
 
-def shaped(values: np.ndarray, baseline: np.ndarray, shape: tuple[int, ...]) -> Attributions:
-    """Give flat contributions (n, features, outputs) the shape of the samples."""
-    if values.shape[2] == 1:
+def shaped(
+    values: np.ndarray, baseline: np.ndarray, shape: tuple[int, ...], classes: bool
+) -> Attributions:
+    """Give flat contributions (n, features, outputs) the shape of the samples.
+
+    A single output has no axis, unless it is a class.
+    """
+    if values.shape[2] == 1 and not classes:
         return Attributions(values.reshape(-1, *shape), float(baseline[0]))
     return Attributions(values.reshape(-1, *shape, values.shape[2]), baseline)

@@ -168,9 +168,16 @@ class Columns:
     def in_units(self, column: np.ndarray, value: np.ndarray) -> np.ndarray:
         """Turn values of some columns into those of their atoms, in the units of the data."""
         raw = value * self.deviation[column] / UNIT + self.mean[column]
-        scales = unit_scales(self, self.shape, self.cell_format.shift)
-        found: np.ndarray = raw * scales[column]
+        found: np.ndarray = raw * self._scales()[column]
         return found
+
+    def steps(self) -> np.ndarray:
+        """Return what a step of each column is in the units of its atom."""
+        steps: np.ndarray = self.deviation / UNIT * self._scales()
+        return steps
+
+    def _scales(self) -> np.ndarray:
+        return unit_scales(self, self.shape, self.cell_format.shift)
 
     def check(self) -> Columns:
         """Refuse damaged columns."""

@@ -60,6 +60,7 @@ class BaseMorf(BaseEstimator):
     n_jobs: int | None = None
     verbose: int = 0
     _forest: Forest | None = None
+    _saw_all: bool = False  # some trees had no bags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BaseMorf:
         """Grow the forest.
@@ -123,6 +124,7 @@ class BaseMorf(BaseEstimator):
         finally:
             if grown:
                 self._forest = self._assemble(grown, task, target_format, before)
+                self._saw_all = not task.bagging.draws or (first > 0 and self._saw_all)
                 self.data_shape_ = shape
                 self.dictionary_ = plan.dictionary
         for name in ("oob_score_", "oob_decision_function_", "oob_prediction_"):
@@ -173,7 +175,7 @@ class BaseMorf(BaseEstimator):
         total = len(X) if whole is None else int(whole.sum())
         learns = direction.learns_directions(self.direction, plan)
         draws = self._bag_size(total, learns)
-        rule = self._rule(X.shape[1], draws or total, learns)
+        rule = self._rule(X.shape[1], draws or total, learns, plan.dictionary._columns())
         class_factors = self._class_factors(target, weights)
         copier = make_copier(self.augment, plan.shape, plan.channel_axis, X)
 
@@ -210,6 +212,11 @@ class BaseMorf(BaseEstimator):
                 f"{shape} and {len(self._classes())} classes, had {before.sample_shape} and "
                 f"{before.class_count}."
             )
+        if self.oob_score and self._saw_all:
+            raise ValueError(
+                "oob_score needs trees that did not see every row, but some of an earlier fit did: "
+                "fit a new model with bootstrap=True, or add trees without oob_score."
+            )
         if self.n_estimators < before.n_trees:
             raise ValueError(
                 f"n_estimators={self.n_estimators} must be at least the {before.n_trees} trees "
@@ -235,10 +242,10 @@ class BaseMorf(BaseEstimator):
         check.check_random_state("random_state", self.random_state)
         if not isinstance(self.verbose, bool):
             check.check_integer("verbose", self.verbose, 0)
-        if isinstance(self.bootstrap, str):
-            check.check_choice("bootstrap", self.bootstrap, ("auto",))
-        else:
-            check.check_flag("bootstrap", self.bootstrap)
+        if not isinstance(self.bootstrap, (bool, np.bool_)) and not (
+            isinstance(self.bootstrap, str) and self.bootstrap == "auto"
+        ):
+            raise ValueError(f'bootstrap must be True, False or "auto", got {self.bootstrap!r}.')
         check.check_flag("warm_start", self.warm_start)
         if not callable(self.oob_score):
             check.check_flag("oob_score", self.oob_score)
@@ -249,13 +256,13 @@ class BaseMorf(BaseEstimator):
                 f"max_samples={self.max_samples!r} needs bootstrap=True, or leave it None."
             )
 
-    def _rule(self, features: int, samples: int, learns: bool) -> dict[str, Any]:
+    def _rule(self, features: int, samples: int, learns: bool, atoms: int) -> dict[str, Any]:
         """Gather the growth rule as the core takes it."""
         max_features = self.max_features
         if isinstance(max_features, str) and max_features == "auto":
             max_features = direction.CANDIDATES if learns else self._max_features
         candidates = validation.candidate_count(max_features, features)
-        if learns and candidates > direction.MOST_CANDIDATES:
+        if learns and min(candidates, atoms or candidates) > direction.MOST_CANDIDATES:
             raise ValueError(
                 f"max_features={max_features!r} asks for {candidates} candidates at each node, "
                 f'direction="ridge" combines {direction.MOST_CANDIDATES} at most: give a smaller '
@@ -394,7 +401,8 @@ class BaseMorf(BaseEstimator):
         """
         forest = self._fitted()
         X, _ = validation.check_samples(self, X, fitting=False)
-        return shaped(*attribute(forest, X, self.n_jobs, mean=True), forest.sample_shape)
+        values, baseline = attribute(forest, X, self.n_jobs, mean=True)
+        return shaped(values, baseline, forest.sample_shape, bool(forest.class_count))
 
     @property
     def feature_importances_(self) -> np.ndarray:

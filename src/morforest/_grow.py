@@ -22,6 +22,7 @@ from morforest._numbers import (
     blocks,
     choose_format,
     core_dtype,
+    exact_sum,
     fixed_weights,
 )
 from morforest._validation import class_factors
@@ -190,6 +191,7 @@ def make_table(
         assert before.columns is not None
         columns = before.columns
         values = columns.of(X, n_jobs)
+        learns |= before.combines  # these are asked about rows of the table, too
     return ColumnTable(table, columns, values, learns, n_jobs)
 
 
@@ -277,7 +279,7 @@ def make_bagging(
     times: int = 1,
 ) -> Bagging:
     """Put the rows into canonical order and cumulate their weights."""
-    order = canonical_order(hashes, target)
+    order = canonical_order(hashes, target, fractional if whole is None else whole)
     cumulative = np.empty(0, dtype=np.uint64)
     count = np.ones(len(hashes), dtype=np.uint32)
     extra = None
@@ -288,7 +290,7 @@ def make_bagging(
     elif fractional is not None:
         if draws:
             # 2^52 / sum keeps float64's precision, and the sum of roundings below 2^64.
-            fixed = np.rint(fractional[order] * (2.0**52 / fractional.sum()))
+            fixed = np.rint(fractional[order] * (2.0**52 / exact_sum(fractional)))
             cumulative = np.cumsum(np.maximum(fixed, 1), dtype=np.uint64)
         else:
             extra = fractional

@@ -24,6 +24,7 @@ SOURCE_NUMBERS, POOLED_VIEW_NUMBERS = 5, 7  # of the core: a view's masks of axe
 ROWS_PER_JOB = 256  # below this a call is not worth a thread
 COLUMN_VALUES = 1 << 22  # of columns that are held at once to walk the trees
 PATH_ROWS = 256  # whose decision paths are followed at once
+USED_BYTES = 1 << 24  # of sets of features that are held at once
 
 # The core's types. In memory each array is kept in the narrowest type that holds it; see _pack.py
 # for pickles.
@@ -165,6 +166,11 @@ class Forest:
         return self.shape if self.columns is None else self.columns.shape
 
     @property
+    def combines(self) -> bool:
+        """Whether a split is by several columns."""
+        return self.columns is not None and bool((self.term_count > 1).any())
+
+    @property
     def outputs(self) -> int:
         """Numbers that a tree says of a sample."""
         return self.class_count or self.values
@@ -212,7 +218,7 @@ class Forest:
     ) -> None:
         """Compute the columns of some rows after others, and walk the trees with these."""
         assert self.columns is not None
-        cells = COMBINED_CELLS if (self.term_count > 1).any() else COLUMN_CELLS
+        cells = COMBINED_CELLS if self.combines else COLUMN_CELLS
         arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits, *more)
         read, some = self.columns.reader(X), self.columns.rows_at_once()
 
@@ -305,14 +311,18 @@ class Forest:
     def thresholds(self) -> np.ndarray:
         """Return thresholds in the user's units; NaN for leaves.
 
-        Those of splits by several columns stay in the units of these.
+        Of splits by several columns, those of the combinations of their atoms in `atoms`.
         """
         value = self.threshold.astype(np.float64)
         if not self.cell_format.real:
             value = value / 2
         if self.columns is not None:
             column, one = self._columns_of_nodes()
-            value = np.where(one, self.columns.in_units(column, value), value)
+            mean = self.columns.in_units(self.term_cell, np.zeros(len(self.term_cell)))
+            shift = np.bincount(
+                self._node_of_term(), self._weights_in_units() * mean, minlength=len(value)
+            )
+            value = np.where(one, self.columns.in_units(column, value), value + shift)
         elif len(self.form_op):
             value = values_of(value, self, self.cell_format.shift)
         else:
@@ -328,12 +338,13 @@ class Forest:
         """Return the atom of each node; empty for leaves.
 
         Over the features of one channel after the other where there are several. Pooled atoms
-        stand at the first position of their window.
+        stand at the first position of their window. Of several columns it is the combination of
+        their atoms, each divided by its deviation, in steps of a column.
         """
         if self.columns is not None:
-            count = self.term_count.astype(np.int64)
-            place = (np.repeat(np.arange(len(count)), count), self.term_cell)
-            weights = sp.csr_matrix((self.term_weight, place), shape=(len(count), *self.shape))
+            place = (self._node_of_term(), self.term_cell)
+            shape = (len(self.term_count), *self.shape)
+            weights = sp.csr_matrix((self._weights_in_units(), place), shape=shape)
             return weights @ self._of_columns().atoms()
         features = math.prod(self.shape)
         channel, pooled_views = self._channels(), self._pooled_views()
@@ -413,7 +424,7 @@ class Forest:
     def split_shares(self) -> np.ndarray:
         """Return the share of splits whose atom uses each feature: the paper's importance."""
         if self.columns is not None:
-            total = self._shared_of_columns(np.ones(len(self.next)), self.footprints > 0)
+            total = self._users_of_columns()
         elif len(self.form_op):
             total = np.zeros(math.prod(self.shape))
             for _, sizes in self._each_atoms():
@@ -432,7 +443,7 @@ class Forest:
         """
         gain = np.where(self.is_split(), self.gain.astype(np.float64), 0.0)
         if self.columns is not None:
-            total = self._shared_of_columns(gain, self.footprints)
+            total = self._shared_of_columns(gain)
         elif len(self.form_op):
             total = self._shared_over_windows(gain)
         else:
@@ -440,16 +451,34 @@ class Forest:
         sum_of_all = total.sum()
         return (total / sum_of_all if sum_of_all > 0 else total).reshape(self.sample_shape)
 
-    def _shared_of_columns(self, amount: np.ndarray, footprints: sp.csr_matrix) -> np.ndarray:
+    def _shared_of_columns(self, amount: np.ndarray) -> np.ndarray:
         """Share out what nodes have among the columns of their atoms, and on to the features."""
-        count = self.term_count.astype(np.int64)
-        node_of_term = np.repeat(np.arange(len(count)), count)
+        node_of_term = self._node_of_term()
         size = np.abs(self.term_weight).astype(np.float64)
-        mass = np.bincount(node_of_term, size, minlength=len(count))
+        mass = np.bincount(node_of_term, size, minlength=len(self.term_count))
         of_term = amount[node_of_term] * size / mass[node_of_term]
         of_column = np.bincount(self.term_cell, of_term, minlength=self.shape[0])
-        shared: np.ndarray = footprints.T @ of_column
+        shared: np.ndarray = self.footprints.T @ of_column
         return shared
+
+    def _users_of_columns(self) -> np.ndarray:
+        """Count the splits that use each feature, in one of their columns or in several."""
+        features = self.footprints.shape[1]
+        rows = max(1, USED_BYTES // features)
+        parts = [self.footprints[i : i + rows].toarray() for i in range(0, self.shape[0], rows)]
+        # Sets of features in bits, of which a split has the union of those of its columns.
+        sets = np.concatenate([np.packbits(part > 0, axis=1) for part in parts])
+        count = self.term_count[self.is_split()].astype(np.int64)
+        end, first = np.cumsum(count), 0
+        total = np.zeros(features)
+        while first < len(count):
+            begin = end[first] - count[first]
+            last = max(first + 1, int(np.searchsorted(end, begin + rows, "right")))
+            of_terms = sets[self.term_cell[begin : end[last - 1]]]
+            union = np.bitwise_or.reduceat(of_terms, (end - count)[first:last] - begin)
+            total += np.unpackbits(union, axis=1, count=features).sum(axis=0, dtype=np.int64)
+            first = last
+        return total
 
     @cached_property
     def footprints(self) -> sp.csr_matrix:
@@ -491,6 +520,17 @@ class Forest:
             form_bias=columns.form_bias,
             form_window=columns.form_window,
         )
+
+    def _node_of_term(self) -> np.ndarray:
+        return np.repeat(np.arange(len(self.term_count)), self.term_count)
+
+    def _weights_in_units(self) -> np.ndarray:
+        """Return the weights of columns, where a node has several, over their atoms' values."""
+        assert self.columns is not None
+        alone = self.term_count[self._node_of_term()] == 1
+        step = np.where(alone, 1.0, self.columns.steps()[self.term_cell])
+        weights = np.zeros(len(step))
+        return np.divide(self.term_weight, step, out=weights, where=step > 0)
 
     def _columns_of_nodes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return a column of each node's atom, and whether it is the only one."""

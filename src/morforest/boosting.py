@@ -419,7 +419,7 @@ class BaseBoosting(BaseMorf):
         baseline = self._baseline + baseline
         if self._exponent:
             values, baseline = np.ldexp(values, self._exponent), np.ldexp(baseline, self._exponent)
-        return shaped(values, baseline, forest.sample_shape)
+        return shaped(values, baseline, forest.sample_shape, classes=False)
 
     def _staged_raw(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the scores after each round."""
