@@ -3,7 +3,8 @@
     python benchmarks/beyond.py [--mnist mnist.npz | --stand-in] [--quick]
 
 CPU-seconds of fits in one thread, the least of the repeats, all works in turn in each repeat; the
-seconds that pass for boosting in one and two threads; and what `"auto"` adds to a fit.
+seconds that pass for boosting in one and two threads; what `"auto"` adds to a fit; and what names
+for series cost to fit and to predict.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import time
 from pathlib import Path
 
 import data
+import numpy as np
 from results import FOLDER, Sheet, machine, markdown_table, write_whole
 
 from morforest import MorfBoostingClassifier, MorfClassifier, Patch, Subset
@@ -92,6 +94,42 @@ def choosing(sheet, sizes, repeats):
     return markdown_table(heads, lines)
 
 
+def series(sheet, lengths, repeats):
+    """Fits and predictions of forests on series of several lengths, an impulse in noise."""
+    lines = []
+    for length in lengths:
+        X, y, X_test = impulses(length)
+        for name in ("patch", "series", "series-pooled"):
+            model = forest(name)
+            fit = least(repeats, {name: model}, X, y)[name]
+            times = []
+            for _ in range(repeats):
+                start = time.process_time()
+                model.predict_proba(X_test)
+                times.append(time.process_time() - start)
+            sheet.add(
+                data=f"impulse, {length} steps",
+                work=f"forest, {name}, predict",
+                rows=len(X_test),
+                trees=500,
+                cpu=min(times),
+                wall="",
+            )
+            lines.append(
+                [str(length), name, f"{fit:.2f}", f"{1000 * min(times) / len(X_test):.2f}"]
+            )
+    return markdown_table(("steps", "name", "fit, CPU-s", "predict, CPU-ms a sample"), lines)
+
+
+def impulses(length, rows=200, test_rows=500):
+    """Noise, half of it with an impulse at a fifth of the time."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(rows + test_rows, length))
+    y = np.arange(len(X)) % 2
+    X[y == 1, length // 5 :] += np.exp(-0.1 * np.arange(length - length // 5))
+    return X[:rows], y[:rows], X[rows:]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mnist", help="an .npz file; without it, see benchmarks/README.md")
@@ -123,6 +161,8 @@ def main():
         boosting(X, y, sheet, name, [(500, 20)] if small else [(10_000, 200), (len(X), 500)]),
         '## What "auto" adds\n\n500 trees, as by default.',
         choosing(sheet, (100,) if small else (200, 1000, 5000), 1 + 2 * (not small)),
+        "## Names for series\n\n500 trees, grown on 200 series: noise, half of it with an impulse.",
+        series(sheet, (50,) if small else (100, 500), 1 + 2 * (not small)),
     ]
     text = "\n\n".join(parts) + "\n"
     write_whole(output / "beyond.md", text)
