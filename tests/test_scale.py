@@ -186,7 +186,7 @@ def test_mistakes_show_before_the_samples_are_worked_on(name, value, monkeypatch
     def long_work(*_):
         raise AssertionError("long work has begun")
 
-    monkeypatch.setattr("morforest._estimator.choose_format", long_work)
+    monkeypatch.setattr("morforest._grow.choose_format", long_work)
     with pytest.raises(ValueError, match=name):
         fit_digits(**{name: value})
 

@@ -218,7 +218,11 @@ class Columns:
 def over_rows(work: Any, rows: int, size: int, n_jobs: int | None) -> None:
     """Call `work` with slices of so many rows, in threads if there are several."""
     parts = [slice(first, min(first + size, rows)) for first in range(0, rows, size)]
-    jobs = min(effective_n_jobs(n_jobs), len(parts))
+    over_parts(work, parts, min(effective_n_jobs(n_jobs), len(parts)))
+
+
+def over_parts(work: Any, parts: list[slice], jobs: int) -> None:
+    """Call `work` with each of the parts, in so many threads."""
     if jobs <= 1:
         for part in parts:
             work(part)

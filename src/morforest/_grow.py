@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, DRAW, LARGEST, Columns
+from morforest._columns import (
+    COLUMN_CELLS,
+    COMBINED_CELLS,
+    DRAW,
+    LARGEST,
+    Columns,
+    over_parts,
+)
 from morforest._dictionary import Plan, resolve
 from morforest._direction import check_columns, combined
 from morforest._kernel import core
@@ -216,12 +223,7 @@ def require_same_kind(before: Forest, plan: Plan, cell_format: CellFormat, earli
 def run_over_rows(work: Any, shape: tuple[int, ...], n_jobs: int | None) -> None:
     """Call `work` with slices of the rows of an array, in threads if there is enough to do."""
     parts = list(blocks(shape))
-    jobs = min(effective_n_jobs(n_jobs), len(parts) // BLOCKS_PER_JOB)
-    if jobs <= 1:
-        for part in parts:
-            work(part)
-    else:
-        Parallel(n_jobs=jobs, require="sharedmem")(delayed(work)(part) for part in parts)
+    over_parts(work, parts, min(effective_n_jobs(n_jobs), len(parts) // BLOCKS_PER_JOB))
 
 
 @dataclass(frozen=True)

@@ -115,9 +115,7 @@ class Patch(Pooled, Boxes):
         largest, smallest or mean response there, or the share of responses above a bias ("ppv";
         the bias is the response of a random sample of the node at a random position). Of a list,
         each atom takes one. Windows run along the last two axes but for the channel axis and
-        those without order.
-        Pooled atoms lie within the data,
-        or go round with boundary="wrap".
+        those without order. Pooled atoms lie within the data, or go round with boundary="wrap".
     window : int, float or None, default=None
         Positions of a window along each such axis: a number, or a fraction of the axis (1.0: all
         positions), cut to the places that the atom has. None: half of the atoms take all places,

@@ -20,12 +20,13 @@ _CLASS_ATTRIBUTES = """classes_ : ndarray of shape (n_classes,)
 
 _PARAMETERS = """dictionary : dictionary object, name or None, default=None
         Where split candidates come from: :class:`Axis`, :class:`SparseOblique`, :class:`Patch`,
-        :class:`Haar`, :class:`Pair`, :class:`Kernel`, :class:`Variance`, :class:`Atoms` or a
-        :class:`Mixture`; or one of the names "axis", "sporf", "patch", "image", "series" and
-        "series-pooled", which stand for dictionaries fitted to the samples' shape, or "auto",
-        which tries those that fit and keeps the one with the best out-of-bag score. None chooses
-        by the shape of a sample: ``SparseOblique()`` for flat rows, ``Patch()`` (sizes from 1 to
-        the square root of each axis) for samples with two axes or more.
+        :class:`Haar`, :class:`Pair`, :class:`Kernel`, :class:`Variance`, :class:`Atoms`, a
+        :class:`Mixture` or a :class:`Subset`; or one of the names "axis", "sporf", "patch",
+        "image", "series" and "series-pooled", which stand for dictionaries fitted to the samples'
+        shape, or "auto", which tries those that fit (but for the last) and keeps the one with the
+        best out-of-bag score. None chooses by the shape of a sample: ``SparseOblique()`` for flat
+        rows, ``Patch()`` (sizes from 1 to the square root of each axis) for samples with two axes
+        or more.
     {forest}data_shape : tuple of int or None, default=None
         Shape of one sample where X has flat rows, such as ``(28, 28)``. None takes it from X.
     channel_axis : int or None, default=None
@@ -39,7 +40,7 @@ _PARAMETERS = """dictionary : dictionary object, name or None, default=None
         Whether each node is offered, beside its candidates, one linear combination of them that
         it learns from its samples by ridge regression: of two random groups of its classes, or
         of the target. "ridge" needs atoms that all trees share, ``Subset(..., per="forest")``;
-        "auto" learns where such atoms are not linear.
+        "auto" learns where some of these are not linear: pooled, or variances.
     splitter : {{"histogram", "exact", "random"}}, default={splitter}
         How thresholds are found. "exact" tries every midpoint. "histogram" does so in small nodes
         and tries 64 equal steps in large ones. "random" draws one threshold a candidate, as
