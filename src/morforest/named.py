@@ -230,7 +230,7 @@ def _series(shape: tuple[int, ...], axes: list[int]) -> Dictionary:
 
 
 def _pooled(shape: tuple[int, ...], axes: list[int]) -> Dictionary:
-    """Return differences of intervals, within and across sensors, and kernels, over all of time."""
+    """Return intervals, differences within and across sensors, and kernels, over all of time."""
     length = _length("series-pooled", shape, axes)
     time = axes[-1]
     third = max(1, length // 3)
@@ -238,12 +238,13 @@ def _pooled(shape: tuple[int, ...], axes: list[int]) -> Dictionary:
     pooled = {"pool": ["ppv", "ppv", "ppv", "max", "min"], "window": 1.0}
     differences = Difference(time)
     sizes = _sizes(shape, axes, third)
-    # Shares by cross-validation: see docs/design.md.
+    # Shares by cross-validation: see docs/design.md. Without the last, levels would not be seen.
     parts: list[Dictionary] = [
         Pair(1, sizes, reach, scale="log", **pooled),
         Pair(1, sizes, reach, scale="log", channels=differences, **pooled),
+        Patch(1, sizes, boundary="inside", scale="log", **pooled),
     ]
     if length < ROCKET_LENGTH + 3:
-        return Mixture(parts, weights=[2, 1])
+        return Mixture(parts, weights=[4, 2, 1])
     parts.append(Kernel("rocket", dilation="log", channels=[Raw(), differences], **pooled))
-    return Mixture(parts, weights=[4, 2, 3])
+    return Mixture(parts, weights=[4, 2, 1, 3])
