@@ -56,7 +56,9 @@ class Shares {
     const auto p = static_cast<std::size_t>(layout_.features);
     double mass = 0.0;
     if (cell[0] >= layout_.views.size() * p) {
+      const std::size_t first = parts.size();
       for (const Pooled& view : pooled_) mass += add_pooled(view, cell, weight, terms, form, parts);
+      for (std::size_t i = first; direct() && i < parts.size(); ++i) parts[i].size /= mass;
     } else if (std::all_of(cell, cell + terms, [&](std::uint32_t c) { return layout_.views[c / p] == 0; })) {
       for (std::size_t t = 0; t < terms; ++t) mass += std::abs(weight[t]);
       const bool shares = direct();

@@ -53,6 +53,7 @@ DICTIONARIES = {
     "some axes": Patch(2, 3, boundary=["wrap", "zero"], pool=["mean", "min"], window=3),
     "pooled haar": Haar(1, 2, pool=["ppv", "max"], channels=[Raw(), Difference()]),
     "pooled kernel": Kernel("sign", 2, 3, dilation="log", pool="ppv"),
+    "still kernel": Kernel("sign", 2, 3, pool="ppv", window=1),
     "mixture": Mixture([Axis(), Patch(1, 3), Haar(1, 2, pool="max"), Variance(1, 4)]),
     "subset": Subset(Pair(1, 3), 30),
 }
