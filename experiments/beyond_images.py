@@ -16,18 +16,13 @@ STUDY = Path(__file__).stem
 DATA = mnist.DATA
 CLASSIFIERS = ("forest image", "boosting image", "boosting image + copies")
 REPEATS = 5
-# What takes many minutes is repeated less often: at most so many repeats from a size on.
-FEWER = {
-    "boosting image": {30_000: 3},
-    "boosting image + copies": {30_000: 1},
-}
 QUICK_REPEATS = 1
 # CPU-seconds of a fit of 10,000 images and of predicting 10,000, rough, and the power of n by which
 # the fit grows.
 COSTS = {
-    "forest image": (25.0, 2.0, 1.1),
-    "boosting image": (35.0, 1.5, 1.0),
-    "boosting image + copies": (200.0, 1.5, 1.0),
+    "forest image": (9.0, 2.0, 1.2),
+    "boosting image": (10.0, 1.5, 1.0),
+    "boosting image + copies": (45.0, 1.5, 1.0),
 }
 DRAWN = (*CLASSIFIERS, "MORF", "RF", "XGBoost", "RBF SVM", "ConvNet")
 TICKS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
@@ -43,13 +38,8 @@ def tasks(quick):
         )
         for n in (mnist.QUICK_SIZES if quick else mnist.SIZES)
         for classifier in CLASSIFIERS
-        for repeat in range(QUICK_REPEATS if quick else repeats(classifier, n))
+        for repeat in range(QUICK_REPEATS if quick else REPEATS)
     ]
-
-
-def repeats(classifier, n):
-    fewer = FEWER.get(classifier, {})
-    return min([REPEATS, *(count for size, count in fewer.items() if n >= size)])
 
 
 def cost(classifier, n):

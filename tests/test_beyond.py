@@ -5,7 +5,6 @@ from types import SimpleNamespace
 
 import beyond
 import beyond_claims
-import beyond_images
 import beyond_series
 import beyond_simulations
 import beyond_tables
@@ -85,14 +84,6 @@ def test_quick_studies_are_smaller(data):
         study = importlib.import_module(name)
         costs = [sum(task.cost for task in study.tasks(quick)) for quick in (True, False)]
         assert costs[0] < costs[1] / 3
-
-
-def test_slow_fits_on_images_are_repeated_less_often():
-    repeats = beyond_images.repeats
-    assert repeats("boosting image + copies", 10_000) == 5
-    assert repeats("boosting image", 60_000) == 3
-    assert repeats("boosting image + copies", 60_000) == 1
-    assert repeats("forest image", 60_000) == 5
 
 
 def test_sets_that_are_not_there_are_named(data, monkeypatch, capsys):
