@@ -465,9 +465,10 @@ class Forest:
         """Count the splits that use each feature, in one of their columns or in several."""
         features = self.footprints.shape[1]
         rows = max(1, USED_BYTES // features)
-        parts = [self.footprints[i : i + rows].toarray() for i in range(0, self.shape[0], rows)]
+        used = self.footprints > 0
         # Sets of features in bits, of which a split has the union of those of its columns.
-        sets = np.concatenate([np.packbits(part > 0, axis=1) for part in parts])
+        parts = (used[i : i + rows].toarray() for i in range(0, self.shape[0], rows))
+        sets = np.concatenate([np.packbits(part, axis=1) for part in parts])
         count = self.term_count[self.is_split()].astype(np.int64)
         end, first = np.cumsum(count), 0
         total = np.zeros(features)
