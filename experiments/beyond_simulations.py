@@ -13,7 +13,7 @@ from store import Task, read, write_whole
 from style import plt
 
 STUDY = Path(__file__).stem
-SIZES = (50, 200, 1000)
+SIZES = (50, 200)
 QUICK_REPEATS = 1
 SERIES = (
     "forest patch",
