@@ -42,7 +42,7 @@ paper: .venv-paper/.paper ## Run the paper's experiments, about 3 hours; goes on
 paper-quick: .venv-paper/.paper ## The same in small, 10 minutes
 	@.venv-paper/bin/python experiments/paper.py --quick --jobs $(JOBS) $(PAPER)
 
-beyond: .venv-paper/.paper ## Measure what lies beyond the paper, about 2 hours, after make paper; goes on after a stop; options: BEYOND="--only beyond_series"
+beyond: .venv-paper/.paper ## Measure what lies beyond the paper, about an hour, after make paper; goes on after a stop; options: BEYOND="--only beyond_series"
 	@.venv-paper/bin/python experiments/paper.py --beyond --jobs $(JOBS) $(BEYOND)
 
 beyond-quick: .venv-paper/.paper ## The same in small, 5 minutes
