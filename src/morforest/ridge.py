@@ -71,8 +71,8 @@ class AtomRidgeClassifier(ClassifierMixin, BaseEstimator):
     >>> y = np.arange(200) % 2
     >>> X = random.normal(size=(200, 50))
     >>> X[y == 1, 1:] += X[y == 1, :-1]  # neighbours are alike in one of the classes
-    >>> model = AtomRidgeClassifier(n_atoms=500, random_state=0)
-    >>> model.fit(X[:100], y[:100]).score(X[100:], y[100:]) > 0.95
+    >>> model = AtomRidgeClassifier(n_atoms=1000, random_state=0)
+    >>> model.fit(X[:100], y[:100]).score(X[100:], y[100:]) > 0.9
     True
     """
 
