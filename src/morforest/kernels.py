@@ -171,14 +171,16 @@ class Kernel(Pooled, Boxes):
 
     def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
         kernels = self._kernels(shape, channel_axis)
-        mass = float(max(abs(kernel).sum() for kernel in kernels))
-        sides = [kernel[sign * kernel > 0].sum() * sign for kernel in kernels for sign in (1, -1)]
-        signs = self._signs()
+        taps = np.concatenate([kernel.ravel() for kernel in kernels])
+        begin = np.cumsum([0, *(kernel.size for kernel in kernels[:-1])])
+        parts = (abs(taps), taps.clip(0), -taps.clip(None, 0))  # all, and each side
+        sums = [np.add.reduceat(part, begin).max() for part in parts]
+        mass, signs = float(sums[0]), self._signs()
         bounds = Bounds(
             mass=mass,
-            nonnegative=not signs and all((kernel >= 0).all() for kernel in kernels),
+            nonnegative=not signs and bool((taps >= 0).all()),
             integral=True,
-            side=mass if signs else float(max(sides)),
+            side=mass if signs else float(max(sums[1:])),
         )
         return self._pooled_bounds(bounds, shape, channel_axis)
 
