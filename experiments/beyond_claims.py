@@ -337,8 +337,8 @@ def plain_and_best(studies):
         rows = [row for row in studies[study] if row["data"] in data and n in (None, row["n"])]
         losses = means_over(rows, data, "loss")
         plain = next((name for name in COLUMNS["forest, patches"] if name in losses), None)
-        ours = [name for name in losses if beyond.ours(name) and name != plain]
-        if plain is None or not ours:
+        ours = [name for name in losses if beyond.ours(name)]
+        if plain is None or set(ours) <= {plain}:
             continue
         others = [name for name in losses if is_peer(name) and name not in PAPERS]
         cells = [style.rate(losses[name]) if name in losses else "" for name in (beyond.PEER,)]
