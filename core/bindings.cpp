@@ -111,7 +111,7 @@ NB_MODULE(MORFOREST_MODULE, m) {
           "add_kernels",
           [](Dictionary& self, const std::vector<std::vector<std::int64_t>>& extent, const std::vector<std::vector<std::uint32_t>>& cell,
              const std::vector<std::vector<std::int32_t>>& weight, const std::vector<std::vector<std::uint64_t>>& dilations,
-             std::int64_t dilation, bool random_signs) {
+             std::int64_t dilation, bool random_signs, std::size_t rivals) {
             if (cell.size() != extent.size() || weight.size() != extent.size() || dilations.size() != extent.size())
               throw std::invalid_argument("kernels need an extent, cells, weights and dilations each");
             std::vector<Kernel> kernels;
@@ -121,9 +121,9 @@ NB_MODULE(MORFOREST_MODULE, m) {
               for (std::size_t t = 0; t < cell[k].size(); ++t) kernel.taps.push_back({cell[k][t], weight[k][t]});
               kernels.push_back(std::move(kernel));
             }
-            self.add_kernels(std::move(kernels), random_signs);
+            self.add_kernels(std::move(kernels), random_signs, rivals);
           },
-          "extent"_a, "cell"_a, "weight"_a, "dilations"_a, "dilation"_a, "random_signs"_a)
+          "extent"_a, "cell"_a, "weight"_a, "dilations"_a, "dilation"_a, "random_signs"_a, "rivals"_a)
       .def(
           "add_variance",
           [](Dictionary& self, const std::vector<std::int64_t>& min_size, const std::vector<std::int64_t>& max_size,
@@ -153,10 +153,11 @@ NB_MODULE(MORFOREST_MODULE, m) {
               if (!one_node) sampler.begin_node();
               sampler.draw(stream, 1, atoms);
             }
+            atoms.drop_rivals();
             return nb::make_tuple(to_numpy(std::move(atoms.begin)), to_numpy(std::move(atoms.cell)),
                                   to_numpy(std::move(atoms.weight)));
           },
-          "key"_a, "n"_a, "one_node"_a = true, "Atoms as (begin, cell, weight), as one node would draw them.");
+          "key"_a, "n"_a, "one_node"_a = true, "Atoms as (begin, cell, weight), as one node would draw them, without their rivals.");
 
   nb::class_<Table>(m, "Table")
       .def(
@@ -382,7 +383,7 @@ NB_MODULE(MORFOREST_MODULE, m) {
             atoms.weight = to_vector(weight);
             if (form_bias.size() != form_op.size() || form_window.size() != 4 * form_op.size()) throw std::invalid_argument("damaged atoms");
             for (std::size_t i = 0; i < form_op.size(); ++i) {
-              if (form_op.data()[i] > static_cast<std::uint8_t>(Op::variance)) throw std::invalid_argument("damaged atoms");
+              if (form_op.data()[i] > last_op) throw std::invalid_argument("damaged atoms");
               const std::uint32_t* w = form_window.data() + 4 * i;
               atoms.form.push_back({.op = static_cast<Op>(form_op.data()[i]), .window = {{w[0], w[1]}, {w[2], w[3]}}, .bias = form_bias.data()[i]});
             }

@@ -47,6 +47,20 @@ struct AtomList {
     for (std::size_t t = 0; t < count; ++t) add_term(corners[t].cell, corners[t].weight);
   }
   void close_atom() { begin.push_back(static_cast<std::uint32_t>(cell.size())); }
+
+  // Keeps of each atom the terms that are its own.
+  void drop_rivals() {
+    if (form.empty()) return;
+    std::size_t kept = 0, from = 0;
+    for (std::size_t atom = 0; atom < size(); ++atom) {
+      const std::size_t end = begin[atom + 1], own = form[atom].own(end - from);
+      for (std::size_t t = 0; t < own; ++t, ++kept) cell[kept] = cell[from + t], weight[kept] = weight[from + t];
+      begin[atom + 1] = static_cast<std::uint32_t>(kept);
+      from = end;
+    }
+    cell.resize(kept);
+    weight.resize(kept);
+  }
 };
 
 enum class Boundary : std::uint8_t { zero, inside, wrap };
@@ -89,6 +103,7 @@ struct Component {
   std::vector<Lobes> lobes{};               // haar
   std::vector<Kernel> kernels{};            // kernel
   bool random_signs = false;                // kernel: each tap's sign is drawn
+  std::size_t rivals = 0;                   // kernel: of each that competes
   Pool pool{};
   std::size_t box_corners = 0;              // patch, pair: at most so many a rectangle, if an interval along each axis; else 0
 
@@ -212,9 +227,10 @@ class Dictionary {
   }
 
   // Weighted patches within the data, drawn equally often. `random_signs`: the sign of each weight is drawn anew for each atom.
-  void add_kernels(std::vector<Kernel> kernels, bool random_signs) {
+  // Those that compete have so many rivals.
+  void add_kernels(std::vector<Kernel> kernels, bool random_signs, std::size_t rivals) {
     const std::vector<std::int64_t> ones = all_axes(std::int64_t{1});
-    Component component{.kind = Component::Kind::kernel, .kernels = std::move(kernels), .random_signs = random_signs};
+    Component component{.kind = Component::Kind::kernel, .kernels = std::move(kernels), .random_signs = random_signs, .rivals = rivals};
     add_axes(component, {ones, ones}, all_axes(Boundary::inside), all_axes(true));
     if (component.kernels.empty()) throw std::invalid_argument("kernels are missing");
     for (const Kernel& kernel : component.kernels) {
@@ -232,7 +248,12 @@ class Dictionary {
       }
       for (const Corner& tap : kernel.taps)
         if (tap.cell > reach) throw std::invalid_argument("a kernel has weights outside of its extent");
+      const Kernel& first = component.kernels.front();
+      if (competes() && (kernel.extent != first.extent || kernel.taps.size() != first.taps.size()))
+        throw std::invalid_argument("kernels that compete have one shape");
     }
+    if (competes() && (rivals < 1 || (!random_signs && rivals >= component.kernels.size())))
+      throw std::invalid_argument("kernels that compete need rivals");
     add(std::move(component), 0);
   }
 
@@ -283,6 +304,10 @@ class Dictionary {
   std::uint32_t zero_cell() const { return static_cast<std::uint32_t>(cells() - 1); }
 
  private:
+  bool competes() const {
+    return std::any_of(pool_.ops.begin(), pool_.ops.end(), [](Op op) { return op == Op::win || op == Op::lose; });
+  }
+
   std::size_t view_cells() const { return views_.size() * static_cast<std::size_t>(features_); }
 
   void check_cells() const {
@@ -334,6 +359,7 @@ class Dictionary {
 
   void add(Component component, std::uint32_t prefixed_axes) {
     if (current_.size() > 1 && component.uniform()) throw std::invalid_argument("such a component looks at one source");
+    if (component.kind != Component::Kind::kernel && competes()) throw std::invalid_argument("only kernels compete");
     if (!pool_.ops.empty()) {
       if (component.kind != Component::Kind::patch && component.kind != Component::Kind::haar &&
           component.kind != Component::Kind::pair && component.kind != Component::Kind::kernel)

@@ -59,7 +59,7 @@ class AtomFeatures {
   bool grouped(std::size_t atom) const {
     if (atoms_.form.empty()) return false;
     const Form& form = atoms_.form[atom];
-    return form.op != Op::none && form.op != Op::variance && form.window[1].stride == 1 && atoms_.begin[atom + 1] > atoms_.begin[atom];
+    return form.op != Op::none && form.op != Op::variance && form.op != Op::win && form.window[1].stride == 1 && atoms_.begin[atom + 1] > atoms_.begin[atom];
   }
 
   std::uint64_t reach(const Form& form) const {
@@ -77,7 +77,7 @@ class AtomFeatures {
     for (std::size_t atom = 0; atom < atoms_.size(); ++atom) {
       const Form form = atoms_.form.empty() ? Form{} : atoms_.form[atom];
       for (const Window& window : form.window) require(window.count > 0 && window.count <= cells && window.stride <= cells);
-      require(std::isfinite(scale_[atom]));
+      require(std::isfinite(scale_[atom]) && form.splits(atoms_.begin[atom + 1] - atoms_.begin[atom]));
       for (std::uint32_t t = atoms_.begin[atom]; t < atoms_.begin[atom + 1]; ++t)
         require(atoms_.cell[t] + reach(form) < cells && std::abs(atoms_.weight[t]) < 0x1.0p62 &&
                 (atoms_.form.empty() || atoms_.weight[t] == std::floor(atoms_.weight[t])));

@@ -262,9 +262,10 @@ class Forest {
           Atom& atom = atoms[split];
           if (atom.mass < 0.0) {
             const std::size_t first = term_begin_[begin + split];
+            const Form form = forms_.empty() ? Form{} : forms_[begin + split];
             atom.begin = parts.size();
-            atom.mass = shares.add(&arrays_.term_cell[first], &arrays_.term_weight[first], arrays_.term_count[begin + split],
-                                   forms_.empty() ? Form{} : forms_[begin + split], parts);
+            atom.mass = shares.add(&arrays_.term_cell[first], &arrays_.term_weight[first], form.own(arrays_.term_count[begin + split]),
+                                   form, parts);
             atom.end = parts.size();
           }
           const double *after = &value[node * k], *before = &value[split * k];
@@ -383,7 +384,7 @@ class Forest {
     require(a.form_bias.size() == forms && a.form_window.size() == 4 * forms && (forms == 0 || (forms == nodes && !real_)));
     for (std::size_t node = 0; node < forms; ++node) {
       const std::uint32_t* w = &a.form_window[4 * node];
-      require(a.form_op[node] <= static_cast<std::uint8_t>(Op::variance));
+      require(a.form_op[node] <= last_op);
       Form form{.op = static_cast<Op>(a.form_op[node]), .window = {{w[0], w[1]}, {w[2], w[3]}}, .bias = a.form_bias[node]};
       const bool pooled = form.op != Op::none && form.op != Op::variance;
       if (form.op == Op::none) {
@@ -392,7 +393,8 @@ class Forest {
       } else {
         require(a.next[node] >= 0 && w[0] > 0 && w[2] > 0 && (pooled || (form.positions() == 1 && a.term_count[node] % 2 == 0)));
       }
-      require(form.op == Op::ppv ? form.bias > -threshold_limit && form.bias < threshold_limit : form.bias == 0);
+      if (form.op == Op::win) require(form.splits(a.term_count[node]));
+      else require(form.op == Op::ppv ? form.bias > -threshold_limit && form.bias < threshold_limit : form.bias == 0);
       const std::uint64_t cells = layout_.cells();
       std::uint64_t reach = 0;  // cells from the first position to the last
       for (const Window& window : form.window) {

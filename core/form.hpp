@@ -2,7 +2,8 @@
 //
 // A *pooled* atom is a linear atom that moves over a *window* of positions along one or two axes. Its value is the highest, the
 // lowest or the sum of the responses there, or the number of those above a *bias* (PPV: the proportion of positive values).
-// Variance is a form too: of one box, from the sum of its values and that of their squares.
+// Or it has *rivals*, linear atoms of as many terms behind its own, and its value is the number of positions at which it
+// responds more than each of them. Variance is a form too: of one box, from the sum of its values and that of their squares.
 //
 // Prefix sums of other views begin anew at each end of an axis, so that a box at the border has fewer corners than its
 // neighbour, and moving an atom is more than adding to its cells. Those of a *pooled view* go on: each cell is added to the one
@@ -19,7 +20,8 @@
 
 namespace morf {
 
-enum class Op : std::uint8_t { none, max, min, mean, ppv, variance };
+enum class Op : std::uint8_t { none, max, min, mean, ppv, variance, win, lose };  // lose: drawn only, of negated weights it is win
+inline constexpr auto last_op = static_cast<std::uint8_t>(Op::win);
 
 struct Window {
   std::uint32_t count = 1, stride = 0;  // positions, and cells between neighbours
@@ -28,11 +30,17 @@ struct Window {
 struct Form {
   Op op = Op::none;
   Window window[2]{};      // along an earlier and a later axis
-  std::int64_t bias = 0;   // ppv
+  std::int64_t bias = 0;   // ppv; win: the number of rivals
   std::uint64_t draw = 0;  // ppv: the row whose response becomes the bias, as a 64-bit fraction of the node's count
   std::uint64_t position = 0;  // and its position
 
   std::uint64_t positions() const { return std::uint64_t{window[0].count} * window[1].count; }
+  // Whether so many terms can be shared out among an atom and its rivals.
+  bool splits(std::size_t terms) const {
+    return op != Op::win || (bias > 0 && static_cast<std::uint64_t>(bias) < terms && terms % (static_cast<std::size_t>(bias) + 1) == 0);
+  }
+  // Of an atom's terms, without those of its rivals.
+  std::size_t own(std::size_t terms) const { return op == Op::win ? terms / (static_cast<std::size_t>(bias) + 1) : terms; }
 };
 
 // How the atoms of a component move.

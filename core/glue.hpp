@@ -198,7 +198,7 @@ std::vector<double> to_numbers(const std::vector<PooledView>& views) {
 }
 
 Op parse_op(const std::string& name) {
-  return parse<Op>(name, {{"max", Op::max}, {"min", Op::min}, {"mean", Op::mean}, {"ppv", Op::ppv}});
+  return parse<Op>(name, {{"max", Op::max}, {"min", Op::min}, {"mean", Op::mean}, {"ppv", Op::ppv}, {"win", Op::win}, {"lose", Op::lose}});
 }
 
 nb::dict to_dict(Trees trees) {

@@ -106,6 +106,12 @@ class Reducer {
     extreme_ = extreme;
   }
 
+  void take_wins(const Cell* response, const Cell* highest, std::size_t count) {
+    SumOf<Cell> wins = 0;
+    for (std::size_t p = 0; p < count; ++p) wins += response[p] > highest[p];
+    sum_ += wins;
+  }
+
   Value value() const { return op_ == Op::max || op_ == Op::min ? static_cast<Value>(extreme_) : value_of_sum<Cell>(sum_); }
 
  private:
@@ -127,14 +133,25 @@ ValueOf<Cell> form_value(const Cell* row, const std::uint32_t* cell, const doubl
       return value_of_sum<Cell>(squares - sum * sum);
     }
     constexpr std::size_t some = 256;
-    Cell response[some];
+    Cell response[some], rival[some], highest[some];
+    const std::size_t own = form.own(terms);
     Reducer<Cell> reducer(form.op, form.bias);
     const auto [outer, inner] = form.window;
     for (std::size_t i = 0; i < outer.count; ++i)
       for (std::size_t j = 0; j < inner.count; j += some) {
         const std::size_t count = std::min(some, inner.count - j);
-        respond(row + i * outer.stride + j * inner.stride, cell, weight, terms, inner.stride, count, response);
-        reducer.take(response, count);
+        const Cell* const at = row + i * outer.stride + j * inner.stride;
+        respond(at, cell, weight, own, inner.stride, count, response);
+        if (form.op != Op::win) {
+          reducer.take(response, count);
+          continue;
+        }
+        respond(at, cell + own, weight + own, own, inner.stride, count, highest);
+        for (std::size_t t = 2 * own; t < terms; t += own) {
+          respond(at, cell + t, weight + t, own, inner.stride, count, rival);
+          for (std::size_t p = 0; p < count; ++p) highest[p] = highest[p] > rival[p] ? highest[p] : rival[p];
+        }
+        reducer.take_wins(response, highest, count);
       }
     return reducer.value();
   } else {

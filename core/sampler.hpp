@@ -329,7 +329,8 @@ class Sampler {
 
   void draw_kernel(const Component& component, Stream& stream, AtomList& out) {
     std::uint32_t first = first_cell(component, stream);
-    const Kernel& kernel = component.kernels[stream.below(component.kernels.size())];
+    const std::size_t number = stream.below(component.kernels.size());
+    const Kernel& kernel = component.kernels[number];
     std::int64_t dilation = kernel.dilation;
     if (!kernel.cumulative.empty()) dilation = 1 + static_cast<std::int64_t>(first_at_least(kernel.cumulative, stream.next()));
     begin_form(component, stream);
@@ -338,8 +339,29 @@ class Sampler {
       const std::int64_t size = (kernel.extent[axis] - 1) * dilation + 1;
       first += static_cast<std::uint32_t>(draw_start(component, a, size, stream) * a.stride);
     }
+    const bool competes = component.pooled() && (form_.op == Op::win || form_.op == Op::lose);
+    const std::int32_t side = competes && form_.op == Op::lose ? -1 : 1;
+    add_taps(component, kernel, side, first, dilation, stream, out);
+    if (!competes) return;
+    // Rivals: other kernels of the same shape, or other signs.
+    form_.op = Op::win;
+    form_.bias = static_cast<std::int64_t>(component.rivals);
+    chosen_.assign(1, number);
+    for (std::size_t rival = 0; rival < component.rivals; ++rival) {
+      std::size_t other = number;
+      if (!component.random_signs) {
+        other = stream.below(component.kernels.size() - chosen_.size());
+        for (const std::size_t taken : chosen_) other += taken <= other;
+        chosen_.insert(std::upper_bound(chosen_.begin(), chosen_.end(), other), other);
+      }
+      add_taps(component, component.kernels[other], side, first, dilation, stream, out);
+    }
+  }
+
+  static void add_taps(const Component& component, const Kernel& kernel, std::int32_t side, std::uint32_t first, std::int64_t dilation,
+                       Stream& stream, AtomList& out) {
     for (const Corner& tap : kernel.taps) {
-      const std::int32_t sign = component.random_signs && stream.coin() ? -1 : 1;
+      const std::int32_t sign = component.random_signs && stream.coin() ? -side : side;
       out.add_term(first + static_cast<std::uint32_t>(tap.cell * dilation), sign * tap.weight);
     }
   }
@@ -500,6 +522,7 @@ class Sampler {
   std::vector<Corner> corners_, along_axis_;
   std::vector<Box> boxes_;
   Form form_;
+  std::vector<std::size_t> chosen_;  // kernels that compete, in order
   bool whole_ = false;  // the windows of the atom being drawn
 };
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -326,18 +326,21 @@ class PairAtoms(Boxes):
 class KernelAtoms(Boxes):
     """Weighted patches; `dilations` are the odds of 1, 2, ... for each kernel, or one dilation."""
 
-    def __init__(self, axes, kernels: Sequence[np.ndarray], dilations, signs=False, **channels):
+    def __init__(
+        self, axes, kernels: Sequence[np.ndarray], dilations, signs=False, rivals=5, **channels
+    ):
         super().__init__(axes, **channels)
+        self.rivals = rivals
         self.kernels = kernels
         self.dilations = dilations
         self.signs = signs
 
     def draw(self, stream: Stream) -> np.ndarray:
         channel = self.channel(stream)
-        number = stream.below(len(self.kernels))
-        kernel, rate = self.kernels[number], self.dilations
+        chosen = stream.below(len(self.kernels))
+        kernel, rate = self.kernels[chosen], self.dilations
         if not isinstance(rate, int):
-            odds = rate[number]
+            odds = rate[chosen]
             rate = 1
             if len(odds) > 1:
                 rate += first_at_least(cumulative_fractions(odds), stream.next())
@@ -350,13 +353,27 @@ class KernelAtoms(Boxes):
                 starts.append(stream.below(axis.length - extent + 1))
             else:
                 starts.append(self.pool.place(stream, number, axis.length, extent, circular=False))
+        atom = self.place(stream, kernel, channel, starts, rate)
+        if self.pool is None:
+            return atom
+        if self.pool.op not in ("win", "lose"):
+            return self.pool.end(stream, atom, self.shape)
+        others = list(range(len(self.kernels)))
+        others.remove(chosen)
+        rivals = []
+        for _ in range(self.rivals):
+            other = kernel if self.signs else self.kernels[others.pop(stream.below(len(others)))]
+            rivals.append(self.place(stream, other, channel, starts, rate))
+        side = 1 if self.pool.op == "win" else -1
+        found = PooledAtom(side * atom, self.shape, "win", self.pool.counts)
+        return replace(found, bias=len(rivals), rivals=[side * rival for rival in rivals])
+
+    def place(self, stream: Stream, kernel: np.ndarray, channel, starts, rate: int) -> np.ndarray:
         atom = self.blank()
         for place in np.argwhere(kernel):
             sign = -1 if self.signs and stream.next() >> 63 else 1
             atom[(channel, *(starts + place * rate))] = sign * kernel[tuple(place)]
-        return (
-            atom.ravel() if self.pool is None else self.pool.end(stream, atom.ravel(), self.shape)
-        )
+        return atom.ravel()
 
 
 MAX_ROUNDS = 16

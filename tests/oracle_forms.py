@@ -19,7 +19,7 @@ class PooledAtom:
     """A linear atom that moves over a window; `atom` is it at the first position.
 
     `counts` has the positions along each axis. `draw` and `position` say which response of which
-    row becomes the bias.
+    row becomes the bias. `rivals` are what it has to respond more than, at its first position too.
     """
 
     atom: np.ndarray
@@ -29,10 +29,11 @@ class PooledAtom:
     draw: int | None = 0  # None: the bias stays
     position: int = 0
     bias: int = 0
+    rivals: Sequence[np.ndarray] = ()
 
-    def responses(self, cells: np.ndarray) -> np.ndarray:
+    def responses(self, cells: np.ndarray, atom: np.ndarray | None = None) -> np.ndarray:
         """The response of each row at each position, the last axis fastest."""
-        planes = self.atom.reshape(-1, *self.shape)
+        planes = (self.atom if atom is None else atom).reshape(-1, *self.shape)
         places = itertools.product(*map(range, self.counts))
         axes = range(1, planes.ndim)
         # Only circular axes let an atom reach their end, and there it goes round.
@@ -52,6 +53,9 @@ class PooledAtom:
         responses = self.responses(cells)
         if self.op == "ppv":
             return (responses > self.bias).sum(axis=1)
+        if self.op == "win":
+            rivals = [self.responses(cells, rival) for rival in self.rivals]
+            return (responses > np.max(rivals, axis=0)).sum(axis=1)
         return {"max": np.max, "min": np.min, "mean": np.sum}[self.op](responses, axis=1)
 
 

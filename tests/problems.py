@@ -139,7 +139,9 @@ def boxes(dictionary, shape, channel_axis, channels, planes):
             rates = [log_odds(1, min(most, default=1)) for most in fits]
         signs = isinstance(dictionary.kernel, str) and dictionary.kernel == "sign"
         pool = pool_of(dictionary, shape, [True] * len(shape), channel_axis)
-        return oracle.KernelAtoms(axes, kernels, rates, signs, **where, pool=pool)
+        return oracle.KernelAtoms(
+            axes, kernels, rates, signs, dictionary.rivals, **where, pool=pool
+        )
     sizes = list(zip(shape, spread("min_size", 1), spread("max_size", 1), strict=True))
     axes = [
         oracle.PatchAxis(length, low, max(math.isqrt(length), low) if high is None else high)

@@ -416,6 +416,10 @@ def golden_cases():
     series = X.reshape(-1, 64)
     rocket = Kernel("rocket", dilation="log", channels=[Raw(), Difference()])
     cases["series, rocket"] = (classifier(rocket), series, y, None)
+    competing = Kernel("triple", dilation="log", channels=[Raw(), Difference()], pool="win")
+    cases["series, competing"] = (classifier(competing), series, y, None)
+    signs = Kernel("sign", 5, 5, pool=["lose", "ppv"], rivals=3)
+    cases["series, competing signs"] = (classifier(signs), series, y, None)
     for name, dictionary in {
         "haar": Haar(1, 2),
         "pair": Pair(1, 3),

@@ -14,11 +14,13 @@ from test_determinism import whole_numbers
 from test_oracle import examples
 
 from morforest import (
+    AtomFeatures,
     Atoms,
     Axis,
     Difference,
     Gradient,
     Haar,
+    Kernel,
     Mixture,
     MorfClassifier,
     MorfRegressor,
@@ -66,6 +68,8 @@ NONLINEAR = {
     "pair": Pair(1, 5, reach=(1, 6), scale="log", pool=["ppv", "max"]),
     "pair of channels": Pair(1, 3, channels=[Raw(), Difference()], pool="ppv"),
     "mixture": Mixture([Patch(1, 4), Haar(1, 5, pool="ppv"), Variance(2, 8), Axis()]),
+    "competing": Kernel("triple", dilation="log", channels=[Raw(), Difference()], pool="win"),
+    "competing signs": Kernel("sign", (1, 3), (1, 3), pool=["win", "ppv", "lose"], rivals=2),
 }
 
 
@@ -125,7 +129,7 @@ def test_ways_to_pool_are_drawn_equally_often():
     X = whole_numbers(5 * 12, 9).reshape(5, 12)
     op = drawn_atoms(Patch(2, 3, pool=["max", "mean", "ppv"]), X)["form_op"]
     counts = np.bincount(op, minlength=len(OPS))
-    assert (counts > 0).tolist() == [False, True, False, True, True, False]
+    assert np.flatnonzero(counts).tolist() == [OPS.index(op) for op in ("max", "mean", "ppv")]
     assert fits(counts[counts > 0], np.full(3, 1 / 3))
 
 
@@ -135,6 +139,43 @@ def test_biases_come_from_all_rows_and_positions():
     values, counts = np.unique(atoms["form_bias"], return_counts=True)
     np.testing.assert_array_equal(values, X.ravel())
     assert fits(counts, np.full(60, 1 / 60))
+
+
+def test_rivals_are_other_kernels_drawn_equally_often():
+    X = whole_numbers(5 * 9, 9).reshape(5, 9)
+    own = [np.array([k + 1, -1]) for k in range(5)]
+    atoms = drawn_atoms(Kernel(own, pool="win", window=1.0, rivals=2), X)
+    assert set(np.diff(atoms["begin"])) == {6}
+    assert set(atoms["form_bias"]) == {2}
+    chosen = atoms["weight"].reshape(-1, 3, 2)[:, :, 0].astype(int) - 1
+    assert all(len(set(row)) == 3 for row in chosen.tolist())
+    ordered = chosen @ [25, 5, 1]
+    counts = np.unique(ordered, return_counts=True)[1]
+    assert len(counts) == 60
+    assert fits(counts, np.full(60, 1 / 60))
+
+
+def test_what_kernels_have_in_common_does_not_decide():
+    X = whole_numbers(40 * 30, 99).reshape(40, 30)
+    values = [
+        AtomFeatures(Kernel(name, dilation="log", pool=["win", "lose"]), 60, random_state=0)
+        .fit(X)
+        .transform(X)
+        for name in ("rocket", "triple")
+    ]
+    np.testing.assert_array_equal(*values)
+    assert 0 < values[0].mean() < 1 / 6  # ties have no winner
+
+
+def test_the_one_that_wins_is_shown_without_its_rivals():
+    atoms = Kernel("rocket", pool="lose", window=1.0).sample(9 + 3, 20, random_state=0).toarray()
+    assert all(sorted(row[row != 0]) == [-2, -2, -2, 1, 1, 1, 1, 1, 1] for row in atoms)
+    X, y = whole_numbers(60 * 14, 9).reshape(60, 1, 14), np.arange(60) % 2
+    model = forest(Kernel("rocket", pool="win", window=1.0)).fit(X, y)
+    shown = model._forest.atoms().toarray()[model._forest.is_split()]
+    assert all(sorted(set(row[row != 0].tolist())) == [-1, 2] for row in shown)
+    names = AtomFeatures(Kernel("rocket", pool="win"), 5, random_state=0, channel_axis=0).fit(X)
+    assert all("win of 6" in name for name in names.get_feature_names_out())
 
 
 def test_images_move_along_both_axes_and_channels_along_none():
@@ -156,7 +197,7 @@ def nonlinear_dictionaries(draw, rng, shape, mixed=True):
     window = draw(st.sampled_from([None, None, 1, 2, 1.0]))
     if window == 2 and min(shape[-2:]) < 2:
         window = None
-    kinds = ["patch", "haar", "haar", "pair", "variance"] + ["mixture"] * mixed
+    kinds = ["patch", "haar", "haar", "pair", "variance", "kernel"] + ["mixture"] * mixed
     match draw(st.sampled_from(kinds)):
         case "patch":
             found = draw(patches(shape))
@@ -172,6 +213,18 @@ def nonlinear_dictionaries(draw, rng, shape, mixed=True):
             sizes = [draw(st.integers(1, length)) for length in shape]
             reach = [draw(st.integers(0, length - 1)) for length in shape]
             found = Pair(1, tuple(sizes), reach=tuple(reach), pool=pool, window=window)
+            found.channels = draw(st.sampled_from([None, [Raw(), Difference()]]))
+        case "kernel":
+            size = tuple(draw(st.integers(1, length)) for length in shape)
+            ways = draw(st.lists(st.sampled_from(["win", "lose", "max", "ppv"]), min_size=1))
+            given = {"pool": ways, "window": window, "dilation": draw(st.sampled_from([1, "log"]))}
+            found = Kernel("sign", size, size, **given, rivals=draw(st.integers(1, 3)))
+            if draw(st.booleans()):
+                count = draw(st.integers(2, 5))
+                own = [rng.integers(-2, 3, size) for _ in range(count)]
+                for kernel in own:
+                    kernel.flat[0] = 1
+                found = Kernel(own, **given, rivals=draw(st.integers(1, count - 1)))
             found.channels = draw(st.sampled_from([None, [Raw(), Difference()]]))
         case "variance":
             sizes = [draw(st.integers(1, length)) for length in shape]
@@ -354,6 +407,13 @@ BAD = [
     (Patch(pool=2), "pool must be .*got 2"),
     (Haar(pool="none"), "pool must be .*got 'none'"),
     (Pair(pool="sum"), "pool must be .*got 'sum'"),
+    (Patch(pool="win"), "pool must be .*'ppv', or a.*got 'win'"),
+    (Kernel("sign", pool="wins"), "pool must be .*'lose'.*got 'wins'"),
+    (Kernel("sign", 2, 2, pool="win", rivals=0), "rivals must be .*1 to 1000, got 0"),
+    (Kernel("sign", 2, 2, pool="win", rivals=2.5), r"rivals must be .*got 2\.5"),
+    (Kernel("sign", 2, 2, rivals=None), "rivals must be .*got None"),
+    (Kernel("sign", 1, 3, pool="win"), "needs kernels of one shape.*'sign' has 3.*max_size"),
+    (Kernel([1, 2], pool="lose"), "rivals=5 must be less than .* 1 of kernel.*fewer rivals"),
     (Pair(window=2), "window=2 is for pooled atoms"),
     (Haar(pool="max", window=0), "window must be .*got 0 for an axis of length 6"),
     (Haar(pool="max", window=-1), "window must be .*got -1"),
@@ -374,6 +434,17 @@ BAD = [
 ]
 
 
+@pytest.mark.parametrize("rivals", [0, -1, 3, 4, 2**40])
+def test_rivals_that_do_not_share_the_terms_are_refused(rivals):
+    X, y = series()
+    model = forest(Kernel("triple", pool="win")).fit(X, y)
+    state = model._forest.__getstate__()
+    bias = np.where(state["form_op"] == OPS.index("win"), rivals, 0)
+    with pytest.raises(ValueError, match="damaged forest"):
+        loaded(model, form_bias=bias.astype(np.int64))
+    loaded(model)
+
+
 @pytest.mark.parametrize(("dictionary", "message"), BAD, ids=[m for _, m in BAD])
 def test_bad_parameters_are_named(dictionary, message):
     X = whole_numbers(10 * 6, 9).reshape(10, 6)
@@ -391,8 +462,9 @@ def test_gradients_have_no_variance():
 def test_nonlinear_atoms_need_integers(dictionary):
     X = np.exp(12 * np.random.default_rng(0).standard_normal((30, 8)))
     X[:, 0] *= 1e9
-    with pytest.raises(ValueError, match="pooled atoms need exact integers"):
-        MorfClassifier(dictionary).fit(X, np.arange(30) % 2)
+    with pytest.warns(UserWarning, match="pooled atoms need integers: values are rounded to"):
+        model = MorfClassifier(dictionary, n_estimators=3).fit(X, np.arange(30) % 2)
+    assert model._forest.is_split().any()
     mixture = Mixture([dictionary, Atoms(np.eye(8) * 0.3)])
     with pytest.raises(ValueError, match="fractional weights"):
         MorfClassifier(mixture).fit(X, np.arange(30) % 2)

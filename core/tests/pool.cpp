@@ -156,6 +156,60 @@ TEST(long_windows_are_taken_in_pieces) {
   CHECK_EQUAL(form_value(row, atoms.cell.data(), atoms.weight.data(), atoms.cell.size(), atoms.form[0]), 999 * 1000 / 2);
 }
 
+TEST(a_kernel_wins_where_it_responds_more_than_each_rival) {
+  const auto kernel = [](std::int32_t a, std::int32_t b) { return Kernel{{2}, {{0, a}, {1, b}}}; };
+  for (const Op op : {Op::win, Op::lose}) {
+    Dictionary dictionary({300}, false);
+    dictionary.set_pool({{op}, {300}, {}});
+    dictionary.add_kernels({kernel(1, 0), kernel(0, 1), kernel(2, -1)}, false, 2);
+    Random random(3);
+    std::vector<std::int64_t> x(300);
+    for (auto& value : x) value = random.between(0, 3);
+    const Table table(x.data(), 1, dictionary, CellType::i32, Quantiser(0, 1e9));
+    AtomList atoms;
+    Stream stream(1);
+    Sampler(dictionary).draw(stream, 20, atoms);
+    const auto* row = reinterpret_cast<const std::int32_t*>(table.buffer().row(0));
+    std::int64_t all = 0;
+    for (std::size_t atom = 0; atom < atoms.size(); ++atom) {
+      const std::uint32_t begin = atoms.begin[atom];
+      const double* w = &atoms.weight[begin];
+      CHECK_EQUAL(atoms.begin[atom + 1] - begin, 6u);
+      std::int64_t wins = 0;
+      for (std::size_t i = 0; i + 1 < x.size(); ++i) {
+        std::int64_t response[3];
+        for (std::size_t k = 0; k < 3; ++k)
+          response[k] = static_cast<std::int64_t>(w[2 * k]) * x[i] + static_cast<std::int64_t>(w[2 * k + 1]) * x[i + 1];
+        wins += response[0] > response[1] && response[0] > response[2];
+      }
+      all += wins;
+      CHECK((w[0] + w[1] > 0) == (op == Op::win));
+      CHECK_EQUAL(form_value(row, &atoms.cell[begin], w, 6, atoms.form[atom]), wins);
+    }
+    CHECK(all > 1000);
+    atoms.drop_rivals();
+    CHECK_EQUAL(atoms.cell.size(), 40u);
+    CHECK_EQUAL(atoms.begin.back(), 40u);
+  }
+}
+
+TEST(kernels_that_cannot_compete_are_refused) {
+  const auto add = [](std::vector<Kernel> kernels, std::size_t rivals) {
+    Dictionary dictionary({9}, false);
+    dictionary.set_pool({{Op::win}, {9}, {}});
+    dictionary.add_kernels(std::move(kernels), false, rivals);
+  };
+  const Kernel one{{2}, {{0, 1}, {1, 1}}}, longer{{3}, {{0, 1}, {1, 1}}}, fewer{{2}, {{0, 1}}};
+  add({one, one}, 1);
+  CHECK_THROWS(std::invalid_argument, add({one, one}, 0));
+  CHECK_THROWS(std::invalid_argument, add({one, one}, 2));
+  CHECK_THROWS(std::invalid_argument, add({one, longer}, 1));
+  CHECK_THROWS(std::invalid_argument, add({one, fewer}, 1));
+  Dictionary boxes({9}, false);
+  boxes.set_pool({{Op::lose}, {9}, {}});
+  CHECK_THROWS(std::invalid_argument, boxes.add_patch({{1}, {2}}, {Boundary::inside}, {true}));
+}
+
 TEST(biases_beyond_the_type_are_above_or_below_all) {
   const std::int16_t responses[] = {-32767, 0, 32767};
   for (const std::int64_t bias : {std::int64_t{-1} << 40, std::int64_t{-1}, std::int64_t{1} << 40}) {

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from morforest._forms import MEAN, PPV, VARIANCE, PooledView, read_views
+from morforest._forms import COUNTS, MEAN, VARIANCE, PooledView, read_views
 from morforest._kernel import core
 from morforest._numbers import CellFormat, Cells, cells_for, core_dtype
 from morforest._pack import narrow, widen
@@ -266,7 +266,7 @@ def unit_scales(atoms: Any, shape: tuple[int, ...], shift: int) -> np.ndarray:
     """Return what turns the core's numbers of each atom into the units of the data.
 
     Sums, maxima, minima and means are in the units themselves, variances and atoms of squares in
-    their squares, and "ppv" is a proportion. `atoms` has the arrays of :class:`Columns`.
+    their squares, and "ppv" and "win" are proportions. `atoms` has the arrays of :class:`Columns`.
     """
     count = len(atoms.begin) - 1
     op = atoms.form_op if len(atoms.form_op) else np.zeros(count, dtype=np.uint8)
@@ -276,9 +276,10 @@ def unit_scales(atoms: Any, shape: tuple[int, ...], shift: int) -> np.ndarray:
     last = atoms.begin[1:].astype(np.int64) - 1
     area = np.where(op == VARIANCE, atoms.weight[last], 1.0)
     power = np.where(of_squares(atoms, shape), 2, 1)
-    exponent = np.where(op == PPV, 0, -shift * power)
+    counts = np.isin(op, COUNTS)
+    exponent = np.where(counts, 0, -shift * power)
     exponent = np.clip(exponent, -LARGEST_EXPONENT, LARGEST_EXPONENT)
-    parts = np.where((op == MEAN) | (op == PPV), positions, area * area)
+    parts = np.where((op == MEAN) | counts, positions, area * area)
     scale: np.ndarray = np.ldexp(1.0, exponent) / parts
     return scale
 

@@ -164,7 +164,7 @@ class Dictionary(BaseEstimator):
         atoms : scipy.sparse.csr_matrix of shape (n, product of shape)
             One atom a row, over the features of a sample in C order; those of one channel after
             the other where the dictionary has several. A pooled atom stands at the first position
-            of its window.
+            of its window, without its rivals.
 
         Examples
         --------

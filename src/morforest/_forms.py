@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-NONE, MAX, MIN, MEAN, PPV, VARIANCE = range(6)  # the core's numbers
-OPS = ("none", "max", "min", "mean", "ppv", "variance")
+NONE, MAX, MIN, MEAN, PPV, VARIANCE, WIN = range(7)  # the core's numbers
+OPS = ("none", "max", "min", "mean", "ppv", "variance", "win")
+COUNTS = (PPV, WIN)  # of positions
 TURNS = 3  # how often a circular axis stands in a pooled view
 
 
@@ -127,6 +128,20 @@ def over_windows(atoms: np.ndarray, forest: Any, nodes: slice) -> np.ndarray:
     return sizes.reshape(rows, -1) / counts.prod(axis=1)[:, np.newaxis]
 
 
+def own_terms(count: np.ndarray, forest: Any) -> np.ndarray:
+    """Say of each term whether it is its atom's own, and not a rival's.
+
+    `count` has the terms of each atom, and `forest` its forms.
+    """
+    own = count.astype(np.int64)
+    if len(forest.form_op):
+        won = forest.form_op == WIN
+        own[won] //= forest.form_bias[won] + 1
+    first = np.cumsum(count, dtype=np.int64) - count
+    found: np.ndarray = np.arange(count.sum()) - np.repeat(first, count) < np.repeat(own, count)
+    return found
+
+
 def values_of(values: np.ndarray, forest: Any, shift: int) -> np.ndarray:
     """Turn values of each node's atom, in the core's numbers, into the user's units."""
     op = forest.form_op
@@ -136,7 +151,8 @@ def values_of(values: np.ndarray, forest: Any, shift: int) -> np.ndarray:
     area = np.ones(len(op))  # of a variance, the weight of its last corner
     here = op == VARIANCE
     area[here] = forest.term_weight[np.cumsum(count)[here] - 1]
-    shifts = np.select([op == PPV, here], [0, 2 * shift], shift)
-    parts = np.select([(op == PPV) | (op == MEAN), here], [positions, area * area], 1.0)
+    counts = np.isin(op, COUNTS)
+    shifts = np.select([counts, here], [0, 2 * shift], shift)
+    parts = np.select([counts | (op == MEAN), here], [positions, area * area], 1.0)
     found: np.ndarray = np.ldexp(values, -shifts) / parts
     return found

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed, effective_n_jobs
 
 from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, Columns, over_rows
-from morforest._forms import PooledView, over_windows, read_views, values_of
+from morforest._forms import PooledView, over_windows, own_terms, read_views, values_of
 from morforest._kernel import core
 from morforest._numbers import CellFormat, TargetFormat, cells_for
 from morforest._pack import narrow, pack, raw_sources, unpack, widen
@@ -338,8 +338,8 @@ class Forest:
         """Return the atom of each node; empty for leaves.
 
         Over the features of one channel after the other where there are several. Pooled atoms
-        stand at the first position of their window. Of several columns it is the combination of
-        their atoms, each divided by its deviation, in steps of a column.
+        stand at the first position of their window, without rivals. Of several columns it is the
+        combination of their atoms, each divided by its deviation, in steps of a column.
         """
         if self.columns is not None:
             place = (self._node_of_term(), self.term_cell)
@@ -351,12 +351,13 @@ class Forest:
         columns = features * self._n_channels()
         count = self.term_count.astype(np.int64)
         node_of_term = np.repeat(np.arange(len(count)), count)
+        weights = np.where(own_terms(count, self), self.term_weight, 0)
         parts = []
         for first in range(0, len(count), chunk):
             size = min(chunk, len(count) - first)
             low, high = np.searchsorted(node_of_term, [first, first + size])
             cell = self.term_cell[low:high].astype(np.int64)
-            weight = self.term_weight[low:high].astype(np.float64)
+            weight = weights[low:high].astype(np.float64)
             node = node_of_term[low:high] - first
             total = sp.csr_matrix((size, columns))
             for view in range(len(self.views)):

@@ -6,6 +6,7 @@ See "Numbers" in docs/design.md for the rules and their reasons.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -153,6 +154,7 @@ def _choose_float_format(X: np.ndarray, largest: float, bounds: Bounds) -> CellF
         return _if_linear(real)
     spread = _smallest_spread(X)
     resolution = POOLED_RESOLUTION if bounds.forms else RESOLUTION
+    finest = None
     for bits in (30, 61):
         if not bounds.fits(0.5, bits):
             continue
@@ -164,17 +166,27 @@ def _choose_float_format(X: np.ndarray, largest: float, bounds: Bounds) -> CellF
             shift = min(shift, 1000)
             # largest * 2^shift * mass < 2^bits, with a unit a cell to spare for rounding
             size = math.ldexp(largest, shift) + 0.5
-            if bounds.fits(size, bits) and math.ldexp(1.0, -shift) <= resolution * spread:
-                return CellFormat(shift, False, False, bounds.value(size), bounds)
-    return _if_linear(real)
+            if bounds.fits(size, bits):
+                finest = CellFormat(shift, False, False, bounds.value(size), bounds)
+                if math.ldexp(1.0, -shift) <= resolution * spread:
+                    return finest
+    if finest is None or not (bounds.derived or bounds.forms):
+        return _if_linear(real)
+    step = math.ldexp(1.0, -finest.shift)
+    warnings.warn(
+        f"X spans many orders of magnitude, and derived channels and pooled atoms need integers: "
+        f"values are rounded to multiples of {step:.2g}, of which the columns that vary least do "
+        f"not have {1 / resolution:.0f} in their spread. If they matter, scale the columns alike.",
+        stacklevel=3,
+    )
+    return finest
 
 
 def _if_linear(real: CellFormat) -> CellFormat:
     if real.bounds.derived or real.bounds.forms:
         raise ValueError(
-            "Derived channels and pooled atoms need exact integers, but X spans too many orders of "
-            "magnitude for them (or an atom has fractional weights): scale its columns alike, or "
-            "use a dictionary without channels, pool and Variance."
+            "Derived channels and pooled atoms need exact integers, but an atom has fractional "
+            "weights: use a dictionary without channels, pool and Variance."
         )
     return real
 

@@ -11,6 +11,7 @@ from morforest._checks import is_integer, is_number
 from morforest._dictionary import NO_WINDOWS, Bounds
 
 OPS = ("max", "min", "mean", "ppv")
+COMPETING = ("win", "lose")  # of kernels
 STAYS, DRAWN = -1, 0  # along an axis: atoms do not move; windows are drawn
 
 
@@ -28,6 +29,7 @@ class Pooled:
 
     pool: Any = None
     window: Any = None
+    _known_ops: tuple[str, ...] = OPS
 
     def _smallest_extents(self, shape: tuple[int, ...], channel_axis: int | None) -> list[int]:
         raise NotImplementedError
@@ -43,10 +45,10 @@ class Pooled:
             return []
         ops = [self.pool] if isinstance(self.pool, str) else self.pool
         known = isinstance(ops, (list, tuple)) and all(
-            isinstance(op, str) and op in OPS for op in ops
+            isinstance(op, str) and op in self._known_ops for op in ops
         )
         if not known or not ops:
-            names = ", ".join(map(repr, OPS))
+            names = ", ".join(map(repr, self._known_ops))
             raise ValueError(
                 f"pool must be None, one of {names}, or a non-empty list of these, "
                 f"got {self.pool!r}."
@@ -94,7 +96,7 @@ class Pooled:
             if self.window is not None:
                 raise ValueError(
                     f"window={self.window!r} is for pooled atoms: give pool too, one of "
-                    f"{', '.join(map(repr, OPS))}."
+                    f"{', '.join(map(repr, self._known_ops))}."
                 )
             return
         windows = self._windows(shape, channel_axis)
@@ -132,5 +134,5 @@ class Pooled:
             nonnegative=False,
             integral=bounds.integral,
             forms=True,
-            positions=float(positions) if "ppv" in ops else 0.0,
+            positions=float(positions) if {"ppv", *COMPETING} & set(ops) else 0.0,
         )

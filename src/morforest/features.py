@@ -18,7 +18,7 @@ from morforest import _checks as check
 from morforest import _validation as validation
 from morforest._columns import pooled_views_of, unit_scales
 from morforest._dictionary import resolve, seed_from
-from morforest._forms import OPS, PPV, VARIANCE, PooledView, windows
+from morforest._forms import OPS, PPV, VARIANCE, WIN, PooledView, windows
 from morforest._grow import TrainingTable
 from morforest._kernel import core
 from morforest._numbers import cells_for, choose_format
@@ -64,8 +64,8 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
     Notes
     -----
     Sums, maxima, minima, means and biases are in the units of `X`, variances in their squares, and
-    "ppv" is a proportion from 0 to 1. `X` is rounded as it is for a forest. Linear models want
-    features of one scale: put a scaler between.
+    "ppv", "win" and "lose" are proportions from 0 to 1. `X` is rounded as it is for a forest.
+    Linear models want features of one scale: put a scaler between.
 
     Examples
     --------
@@ -262,6 +262,8 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
             if op[number] == PPV:
                 shift = self._format.shift * (2 if source.squares else 1)
                 words.append(f"ppv>{np.ldexp(float(drawn['form_bias'][number]), -shift):.4g}")
+            elif op[number] == WIN:
+                words.append(f"win of {drawn['form_bias'][number] + 1}")
             elif op[number] and op[number] != VARIANCE:
                 words.append(OPS[op[number]])
             yield " ".join(words)

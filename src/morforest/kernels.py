@@ -11,14 +11,16 @@ import numpy as np
 
 from morforest._checks import is_integer
 from morforest._dictionary import Bounds, cumulative_fractions
-from morforest._pool import Pooled, log_uniform
+from morforest._pool import COMPETING, OPS, Pooled, log_uniform
 from morforest.boxes import Boxes
 
 SIZED = ("gaussian", "gabor", "sign")  # kernels that are made in each size
 UNIT = 64  # the largest weight of a Gaussian or Gabor kernel
 MAX_WEIGHT = 2**20
+MAX_RIVALS = 1000
 MAX_CELLS = 2**22  # of all kernels
 ORIENTATIONS = 8
+NINE = ("rocket", "triple")  # kernels of nine cells
 ROCKET_LENGTH = 9
 
 
@@ -37,6 +39,8 @@ class Kernel(Pooled, Boxes):
         - "sign": weights of 1 and -1, drawn for each atom.
         - "rocket": the 84 kernels of MiniRocket [1]_: nine cells along the last axis (but for the
           channel axis), three of which weigh 2 and the others -1.
+        - "triple": three of these nine cells, which weigh 1. Among kernels that compete it is the
+          same as "rocket", because what all have in common does not decide, and faster.
         - an array of whole numbers, or a list of arrays, drawn equally often. (A list of lists is
           one array.) An array of fewer axes than a sample lies along the last of them, leaving out
           the channel axis.
@@ -49,15 +53,22 @@ class Kernel(Pooled, Boxes):
         as far as the kernel fits, so that each doubling is as likely as any other.
     channels : channel, list of channels or None, default=None
         What atoms look at, as in :class:`Patch`.
-    pool : {"max", "min", "mean", "ppv"}, list of these or None, default=None
-        What is taken over the positions of a window, as in :class:`Patch`.
+    pool : {"max", "min", "mean", "ppv", "win", "lose"}, list of these or None, default=None
+        What is taken over the positions of a window, as in :class:`Patch`. Or kernels compete, as
+        in Hydra [2]_: "win" is the share of positions at which the kernel responds more than each
+        of its rivals, "lose" that at which it responds less.
     window : int, float or None, default=None
         How many positions that are, as in :class:`Patch`.
+    rivals : int, default=5
+        How many other kernels of the same shape, drawn for each atom, a kernel competes with. Those
+        of "sign" are other signs.
 
     References
     ----------
     .. [1] A. Dempster, D. F. Schmidt, G. I. Webb: MiniRocket: a very fast (almost) deterministic
        transform for time series classification. KDD 2021, pages 248-257.
+    .. [2] A. Dempster, D. F. Schmidt, G. I. Webb: Hydra: competing convolutional kernels for fast
+       and accurate time series classification. Data Mining and Knowledge Discovery 37, 2023.
 
     Examples
     --------
@@ -65,6 +76,8 @@ class Kernel(Pooled, Boxes):
     >>> Kernel([-1, 2, -1], dilation=2).sample(6, 1, random_state=0).toarray()
     array([[-1.,  0.,  2.,  0., -1.,  0.]])
     """
+
+    _known_ops = (*OPS, *COMPETING)
 
     def __init__(
         self,
@@ -75,6 +88,7 @@ class Kernel(Pooled, Boxes):
         channels: Any = None,
         pool: Any = None,
         window: Any = None,
+        rivals: Any = 5,
     ):
         self.kernel = kernel
         self.min_size = min_size
@@ -83,6 +97,7 @@ class Kernel(Pooled, Boxes):
         self.channels = channels
         self.pool = pool
         self.window = window
+        self.rivals = rivals
 
     def _axis_values(
         self, name: str, shape: tuple[int, ...], channel_axis: int | None, for_channels: Any
@@ -105,13 +120,13 @@ class Kernel(Pooled, Boxes):
                 f"{', '.join(map(repr, SIZED))}; others have their own size: leave them out."
             )
         if isinstance(self.kernel, str):
-            if self.kernel != "rocket":
-                names = ", ".join(map(repr, (*SIZED, "rocket")))
+            if self.kernel not in NINE:
+                names = ", ".join(map(repr, (*SIZED, *NINE)))
                 raise ValueError(
                     f"kernel must be one of {names}, an array or a list of arrays, "
                     f"got {self.kernel!r}."
                 )
-            arrays = rocket_kernels()
+            arrays = rocket_kernels() if self.kernel == "rocket" else triple_kernels()
         else:
             arrays = _own_kernels(self.kernel)
         return [_along_last_axes(array, shape, channel_axis) for array in arrays]
@@ -161,8 +176,32 @@ class Kernel(Pooled, Boxes):
         return tables
 
     def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
-        self._dilations(self._kernels(shape, channel_axis), shape)
+        kernels = self._kernels(shape, channel_axis)
+        self._dilations(kernels, shape)
         self._check_pool(shape, channel_axis)
+        self._check_rivals(kernels)
+
+    def _competes(self) -> bool:
+        return any(op in COMPETING for op in self._ops())
+
+    def _check_rivals(self, kernels: list[np.ndarray]) -> None:
+        if not is_integer(self.rivals) or not 1 <= self.rivals <= MAX_RIVALS:
+            raise ValueError(
+                f"rivals must be an integer from 1 to {MAX_RIVALS}, got {self.rivals!r}."
+            )
+        if not self._competes():
+            return
+        shapes = {kernel.shape for kernel in kernels}
+        if len(shapes) > 1:
+            raise ValueError(
+                f"pool={self.pool!r} needs kernels of one shape, but kernel={self.kernel!r} has "
+                f"{len(shapes)}: give max_size equal to min_size, or arrays of one shape."
+            )
+        if len(kernels) <= self.rivals and not self._signs():
+            raise ValueError(
+                f"rivals={self.rivals} must be less than the number of kernels that compete, which "
+                f"is {len(kernels)} of kernel={self.kernel!r}: choose fewer rivals."
+            )
 
     def _smallest_extents(self, shape: tuple[int, ...], channel_axis: int | None) -> list[int]:
         rate = 1 if self.dilation == "log" else int(self.dilation)
@@ -187,14 +226,17 @@ class Kernel(Pooled, Boxes):
     def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
         kernels = self._kernels(shape, channel_axis)
         strides = np.cumprod([1, *shape[:0:-1]])[::-1]  # in features
-        places = [np.argwhere(kernel) for kernel in kernels]
+        used = [kernel != 0 for kernel in kernels]
+        if self._competes() and len({int(cells.sum()) for cells in used}) > 1:
+            used = [np.logical_or.reduce(used)] * len(kernels)  # rivals have as many terms
         built.add_kernels(
             [list(kernel.shape) for kernel in kernels],
-            [(place @ strides).tolist() for place in places],
-            [kernel[kernel != 0].tolist() for kernel in kernels],
+            [(np.argwhere(cells) @ strides).tolist() for cells in used],
+            [kernel[cells].tolist() for kernel, cells in zip(kernels, used, strict=True)],
             self._dilations(kernels, shape),
             1 if self.dilation == "log" else int(self.dilation),
             self._signs(),
+            int(self.rivals),
         )
 
     def _signs(self) -> bool:
@@ -209,14 +251,16 @@ def log_steps(most: int) -> list[int]:
 
 
 @cache
+def triple_kernels() -> list[np.ndarray]:
+    """Return each choice of three among nine cells."""
+    chosen = itertools.combinations(range(ROCKET_LENGTH), 3)
+    return [np.isin(np.arange(ROCKET_LENGTH), cells).astype(np.int64) for cells in chosen]
+
+
+@cache
 def rocket_kernels() -> list[np.ndarray]:
-    """Return the kernels of MiniRocket: each choice of three among nine cells."""
-    found = []
-    for chosen in itertools.combinations(range(ROCKET_LENGTH), 3):
-        kernel = np.full(ROCKET_LENGTH, -1)
-        kernel[list(chosen)] = 2
-        found.append(kernel)
-    return found
+    """Return the kernels of MiniRocket."""
+    return [3 * kernel - 1 for kernel in triple_kernels()]
 
 
 def gabor_kernels(size: tuple[int, ...], plane: list[int]) -> list[np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from morforest._dictionary import Dictionary, Plan, resolve
 from morforest._grow import grow_trees, sum_out_of_bag
 from morforest._kernel import core
-from morforest._numbers import choose_format, to_core_dtype
+from morforest._numbers import to_core_dtype
 from morforest.boxes import Haar, Pair, Patch, Variance
 from morforest.channels import Difference, Gradient, Magnitude, Raw
 from morforest.dictionary import Axis, Mixture, SparseOblique, Subset
@@ -106,8 +107,6 @@ def try_dictionaries(
         if isinstance(chosen, Subset) and chosen.per == "forest":
             chosen = Subset(chosen.dictionary, FEW_ATOMS, per="forest")
         plan = resolve(chosen, shape, channel_axis)
-        if not _takes(plan, X):
-            continue
         first, second = _errors_out_of_bag(plan, X, target, weights, truth, classes, trees, like)
         seen = np.isfinite(first[:, 0]) & np.isfinite(second[:, 0])
         products = (first * second)[seen].sum(axis=1)
@@ -118,17 +117,6 @@ def try_dictionaries(
             mean = 2.0 * mean * len(products) / spread if spread > 0 else 0.0
         scores[name] = 1.0 - 0.5 * mean if seen.any() else 0.0
     return scores
-
-
-def _takes(plan: Plan, X: np.ndarray) -> bool:
-    """Say whether a dictionary takes the samples: some need exact integers."""
-    if not plan.bounds.forms and not plan.bounds.derived:
-        return True
-    try:
-        choose_format(X, plan.bounds)
-    except ValueError:
-        return False
-    return True
 
 
 def _errors_out_of_bag(
@@ -153,7 +141,9 @@ def _errors_out_of_bag(
     model._seed = 0
     if classes:
         model.classes_ = np.arange(truth.shape[1])
-    task, target_format = model._prepare(X, target, weights, plan, None)
+    with warnings.catch_warnings():  # of a range of values: for the one that is chosen
+        warnings.simplefilter("ignore", UserWarning)
+        task, target_format = model._prepare(X, target, weights, plan, None)
     grown = list(grow_trees(task, range(trees), like.n_jobs, 0))
     forest = model._assemble(grown, task, target_format, None)
     errors = []
@@ -235,7 +225,7 @@ def _pooled(shape: tuple[int, ...], axes: list[int]) -> Dictionary:
     time = axes[-1]
     third = max(1, length // 3)
     reach = tuple(third if axis == time else size - 1 for axis, size in enumerate(shape))
-    pooled = {"pool": ["ppv", "ppv", "ppv", "max", "min"], "window": 1.0}
+    pooled = {"pool": ["ppv"] * 8 + ["max", "min"], "window": 1.0}
     differences = Difference(time)
     sizes = _sizes(shape, axes, third)
     # Shares by cross-validation: see docs/design.md. Without the last, levels would not be seen.
@@ -246,5 +236,7 @@ def _pooled(shape: tuple[int, ...], axes: list[int]) -> Dictionary:
     ]
     if length < ROCKET_LENGTH + 3:
         return Mixture(parts, weights=[4, 2, 1])
-    parts.append(Kernel("rocket", dilation="log", channels=[Raw(), differences], **pooled))
+    channels = [Raw(), differences]
+    competing = {"pool": ["win", "lose"], "window": 1.0}
+    parts.append(Kernel("triple", dilation="log", channels=channels, **competing))
     return Mixture(parts, weights=[4, 2, 1, 3])
