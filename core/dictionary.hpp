@@ -48,13 +48,14 @@ struct AtomList {
   }
   void close_atom() { begin.push_back(static_cast<std::uint32_t>(cell.size())); }
 
-  // Keeps of each atom the terms that are its own.
+  // Keeps of each atom the terms that are its own, and have weight: rivals may need more.
   void drop_rivals() {
     if (form.empty()) return;
     std::size_t kept = 0, from = 0;
     for (std::size_t atom = 0; atom < size(); ++atom) {
       const std::size_t end = begin[atom + 1], own = form[atom].own(end - from);
-      for (std::size_t t = 0; t < own; ++t, ++kept) cell[kept] = cell[from + t], weight[kept] = weight[from + t];
+      for (std::size_t t = from; t < from + own; ++t)
+        if (weight[t] != 0.0) cell[kept] = cell[t], weight[kept++] = weight[t];
       begin[atom + 1] = static_cast<std::uint32_t>(kept);
       from = end;
     }

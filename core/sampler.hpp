@@ -347,13 +347,20 @@ class Sampler {
     form_.op = Op::win;
     form_.bias = static_cast<std::int64_t>(component.rivals);
     chosen_.assign(1, number);
+    const std::size_t own = out.weight.size() - kernel.taps.size();
     for (std::size_t rival = 0; rival < component.rivals; ++rival) {
-      std::size_t other = number;
-      if (!component.random_signs) {
-        other = stream.below(component.kernels.size() - chosen_.size());
-        for (const std::size_t taken : chosen_) other += taken <= other;
-        chosen_.insert(std::upper_bound(chosen_.begin(), chosen_.end(), other), other);
+      if (component.random_signs) {
+        const std::size_t begin = out.weight.size();
+        do {  // until they are not its own
+          out.cell.resize(begin);
+          out.weight.resize(begin);
+          add_taps(component, kernel, side, first, dilation, stream, out);
+        } while (std::equal(out.weight.begin() + begin, out.weight.end(), out.weight.begin() + own));
+        continue;
       }
+      std::size_t other = stream.below(component.kernels.size() - chosen_.size());
+      for (const std::size_t taken : chosen_) other += taken <= other;
+      chosen_.insert(std::upper_bound(chosen_.begin(), chosen_.end(), other), other);
       add_taps(component, component.kernels[other], side, first, dilation, stream, out);
     }
   }

@@ -24,7 +24,7 @@ SIZES = (100, 200, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000)
 REPEATS = 5
 # What takes minutes is repeated less often: at most so many repeats from a size on.
 FEWER = {10_000: 3, 30_000: 1}
-OFTEN = {"MORF": {}, "SPORF": {}, "RF": {}, "ConvNet": {30_000: 1}}  # fast, or the one to beat
+OFTEN = {"MORF": {}, "SPORF": {}, "RF": {}, "ConvNet": {}}  # fast, or the one to beat
 QUICK_SIZES = (100, 1000)
 QUICK_REPEATS = 1
 

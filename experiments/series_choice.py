@@ -13,8 +13,6 @@ from pathlib import Path
 import numpy as np
 import realdata
 import style
-from aeon import datasets
-from aeon.transformations.collection.convolution_based import MiniRocket
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
@@ -79,6 +77,8 @@ def splits(repeats):
             dealt = StratifiedKFold(FOLDS, shuffle=True, random_state=500 + repeat).split(X, y)
             for known, unknown in dealt:
                 yield name, repeat, (X[known], y[known], X[unknown], y[unknown])
+    from aeon import datasets
+
     for name in OTHERS:
         X, y = datasets.load_classification(name)
         X = resampled(X, LENGTHS.get(name, X[0].shape[1]))
@@ -89,6 +89,8 @@ def splits(repeats):
 
 
 def errors(X, y, X_test, y_test, seed):
+    from aeon.transformations.collection.convolution_based import MiniRocket
+
     for name, make in OURS.items():
         model = AtomRidgeClassifier(make(X.shape[1:]), channel_axis=0, random_state=seed)
         yield name, np.mean(model.fit(X, y).predict(X_test) != y_test)

@@ -361,9 +361,11 @@ class KernelAtoms(Boxes):
         others = list(range(len(self.kernels)))
         others.remove(chosen)
         rivals = []
-        for _ in range(self.rivals):
+        while len(rivals) < self.rivals:
             other = kernel if self.signs else self.kernels[others.pop(stream.below(len(others)))]
-            rivals.append(self.place(stream, other, channel, starts, rate))
+            rival = self.place(stream, other, channel, starts, rate)
+            if not self.signs or (rival != atom).any():
+                rivals.append(rival)
         side = 1 if self.pool.op == "win" else -1
         found = PooledAtom(side * atom, self.shape, "win", self.pool.counts)
         return replace(found, bias=len(rivals), rivals=[side * rival for rival in rivals])

@@ -17,6 +17,7 @@ from morforest import (
     Axis,
     Difference,
     Haar,
+    Kernel,
     Mixture,
     Pair,
     Patch,
@@ -158,6 +159,11 @@ def test_names_say_which_atom():
         (Variance(9, 9), r"variance width 9 channel \d at \d+"),
         (Patch(3, 3, channels=Difference(), boundary="inside"), r"patch .* of difference .*"),
         (SparseOblique(density=1.0), r"sum of 90 features channel 0\+1\+2"),
+        (Kernel([1, 0, -2, 3], pool="max", window=1.0), r"kernel\(1@0,-2@2,3@3\) channel \d max"),
+        (
+            Kernel("rocket", dilation=2, pool="lose", window=1.0),
+            r"kernel\((1@\d+,|-2@\d+,){8}(1|-2)@16\) channel \d win of 6",
+        ),
     ):
         made = AtomFeatures(dictionary, 30, random_state=0, channel_axis=0).fit(X)
         for name in made.get_feature_names_out():

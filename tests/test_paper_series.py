@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 import realdata
 import series
+import series_choice
 import series_figures
 import series_tables
 import stats
 from sklearn.naive_bayes import GaussianNB
 from store import Task
+
+from morforest import AtomFeatures
 
 
 class Flat(GaussianNB):
@@ -270,3 +273,20 @@ def test_the_first_rows_of_a_run_are_enough_to_draw(rows, tmp_path):
     series_figures.draw(rows, tmp_path)
     series_tables.write(rows, tmp_path)
     assert (tmp_path / "series-summary.md").is_file()
+
+
+@pytest.mark.parametrize("shape", [(1, 30), (3, 40)])
+def test_choices_for_series_are_dictionaries_of_their_own(shape):
+    X = np.random.default_rng(0).normal(size=(20, *shape))
+    chosen = {
+        name: AtomFeatures(make(shape), 200, random_state=0, channel_axis=0).fit(X).transform(X)
+        for name, make in series_choice.OURS.items()
+    }
+    assert len({values.tobytes() for values in chosen.values()}) == len(chosen)
+    now = AtomFeatures("series-pooled", 200, random_state=0, channel_axis=0).fit(X).transform(X)
+    np.testing.assert_array_equal(chosen["competing kernels, 8 of 10 count"], now)
+
+
+def test_series_of_several_lengths_get_one():
+    ramps = [np.linspace(0, 1, n)[np.newaxis] for n in (5, 9, 17)]
+    np.testing.assert_allclose(series_choice.resampled(ramps, 9), [ramps[1]] * 3)

@@ -173,6 +173,7 @@ def test_the_one_that_wins_is_shown_without_its_rivals():
     X, y = whole_numbers(60 * 14, 9).reshape(60, 1, 14), np.arange(60) % 2
     model = forest(Kernel("rocket", pool="win", window=1.0)).fit(X, y)
     shown = model._forest.atoms().toarray()[model._forest.is_split()]
+    assert len(shown) > 10
     assert all(sorted(set(row[row != 0].tolist())) == [-1, 2] for row in shown)
     names = AtomFeatures(Kernel("rocket", pool="win"), 5, random_state=0, channel_axis=0).fit(X)
     assert all("win of 6" in name for name in names.get_feature_names_out())
@@ -434,6 +435,40 @@ BAD = [
 ]
 
 
+@pytest.mark.parametrize("rivals", [1, 126, 127, 128, 254, 255, 256])
+def test_atoms_of_many_rivals_are_their_own(rivals):
+    # Forests keep numbers in the narrowest type that holds them.
+    X = whole_numbers(60 * 14, 19).reshape(60, 1, 14) - 9
+    competing = Kernel("sign", (1, 9), (1, 9), pool="win", window=1.0, rivals=rivals)
+    dictionary = Mixture([competing, Patch(1, (1, 3), pool="ppv", window=1.0)], weights=[3, 1])
+    model = forest(dictionary).fit(X, np.arange(60) % 2)
+    split = model._forest.is_split()
+    won = model._forest.form_op[split] == OPS.index("win")
+    assert won.any()
+    terms = model._forest.atoms()[np.flatnonzero(split)].getnnz(axis=1)
+    assert set(terms[won]) == {9}
+    assert model.feature_importances_.sum() == pytest.approx(1)
+
+
+def test_signs_have_other_signs_as_rivals():
+    X = whole_numbers(30 * 12, 9).reshape(30, 12) - 4
+    values = AtomFeatures(Kernel("sign", 2, 2, pool="win"), 200, random_state=0).fit_transform(X)
+    assert (values.max(axis=0) > 0).mean() > 0.9  # else they would tie with themselves
+
+
+def test_plain_patches_beside_pooled_atoms_are_pickled():
+    X = whole_numbers(80 * 24, 61).reshape(80, 24)
+    y = (X[:, 3] > X[:, 9]).astype(int)
+    competing = Kernel([np.array([-1, 0]), np.array([0, 1])], pool="win", rivals=1)
+    for pooled in (Patch(1, 3, pool="max"), competing):
+        for seed in range(5):
+            mixture = Mixture([Patch(1, 3), pooled], weights=[1, 2])
+            model = MorfClassifier(mixture, n_estimators=8, max_depth=2, random_state=seed)
+            model.fit(X, y)
+            again = pickle.loads(pickle.dumps(model))
+            np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
 @pytest.mark.parametrize("rivals", [0, -1, 3, 4, 2**40])
 def test_rivals_that_do_not_share_the_terms_are_refused(rivals):
     X, y = series()
@@ -462,11 +497,11 @@ def test_gradients_have_no_variance():
 def test_nonlinear_atoms_need_integers(dictionary):
     X = np.exp(12 * np.random.default_rng(0).standard_normal((30, 8)))
     X[:, 0] *= 1e9
-    with pytest.warns(UserWarning, match="pooled atoms need integers: values are rounded to"):
+    with pytest.warns(UserWarning, match="pooled atoms its values are rounded to"):
         model = MorfClassifier(dictionary, n_estimators=3).fit(X, np.arange(30) % 2)
     assert model._forest.is_split().any()
     mixture = Mixture([dictionary, Atoms(np.eye(8) * 0.3)])
-    with pytest.raises(ValueError, match="fractional weights"):
+    with pytest.raises(ValueError, match="fractional or huge weights"):
         MorfClassifier(mixture).fit(X, np.arange(30) % 2)
 
 

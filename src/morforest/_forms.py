@@ -136,7 +136,7 @@ def own_terms(count: np.ndarray, forest: Any) -> np.ndarray:
     own = count.astype(np.int64)
     if len(forest.form_op):
         won = forest.form_op == WIN
-        own[won] //= forest.form_bias[won] + 1
+        own[won] //= forest.form_bias[won].astype(np.int64) + 1
     first = np.cumsum(count, dtype=np.int64) - count
     found: np.ndarray = np.arange(count.sum()) - np.repeat(first, count) < np.repeat(own, count)
     return found

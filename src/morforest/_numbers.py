@@ -174,9 +174,9 @@ def _choose_float_format(X: np.ndarray, largest: float, bounds: Bounds) -> CellF
         return _if_linear(real)
     step = math.ldexp(1.0, -finest.shift)
     warnings.warn(
-        f"X spans many orders of magnitude, and derived channels and pooled atoms need integers: "
-        f"values are rounded to multiples of {step:.2g}, of which the columns that vary least do "
-        f"not have {1 / resolution:.0f} in their spread. If they matter, scale the columns alike.",
+        "X spans many orders of magnitude (or all of it is tiny): for derived channels and pooled "
+        f"atoms its values are rounded to multiples of {step:.2g}, and what varies by less is "
+        "lost. If that matters, scale the columns alike.",
         stacklevel=3,
     )
     return finest
@@ -186,7 +186,7 @@ def _if_linear(real: CellFormat) -> CellFormat:
     if real.bounds.derived or real.bounds.forms:
         raise ValueError(
             "Derived channels and pooled atoms need exact integers, but an atom has fractional "
-            "weights: use a dictionary without channels, pool and Variance."
+            "or huge weights: use a dictionary without channels, pool and Variance."
         )
     return real
 

@@ -233,7 +233,7 @@ def _plane(shape: tuple[int, ...], views: np.ndarray) -> tuple[int, int] | None:
 def _pack_patches(forest: Any, split: np.ndarray) -> dict[str, Any] | None:
     """Write rectangles as their last cell and their size; None if not all atoms are such."""
     plane = _plane(forest.shape, forest.views)
-    if not np.array_equal(forest.sources, raw_sources(len(forest.views))):
+    if len(forest.form_op) or not np.array_equal(forest.sources, raw_sources(len(forest.views))):
         return None
     count = forest.term_count[split].astype(np.int64)
     if plane is None or not len(count) or not np.isin(count, (1, 2, 4)).all():

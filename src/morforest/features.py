@@ -28,6 +28,7 @@ __all__ = ["AtomFeatures"]
 
 VALUES_PER_JOB = 1 << 16  # fewer are not worth a thread
 MAX_ATOMS = 10_000_000
+MOST_NAMED = 12  # cells that a name lists
 
 
 class AtomFeatures(TransformerMixin, BaseEstimator):
@@ -310,14 +311,14 @@ def _shape_of(values: np.ndarray, index: tuple[np.ndarray, ...], places: list[in
     low = [int(i.min()) for i in index]
     size = [int(i.max()) - first + 1 for i, first in zip(index, low, strict=True)]
     if len(values) != np.prod(size):
-        return _pair_of(values, index, places) or f"sum of {len(values)} features"
+        return _pair_of(values, index, places) or _sum_of(values, index, places)
     box = values.reshape(size)
     for axis in range(box.ndim):  # one entry a lobe along each axis
         steps = np.diff(box, axis=axis) != 0
         change = steps.any(axis=tuple(a for a in range(box.ndim) if a != axis))
         edges = np.append(0, np.flatnonzero(change) + 1)
         if len(np.unique(np.diff(np.append(edges, box.shape[axis])))) > 1:
-            return f"sum of {len(values)} features"
+            return _sum_of(values, index, places)
         size[axis] //= len(edges)
         box = box.take(edges, axis=axis)
     width = "x".join(str(size[axis]) for axis in places) or "1"
@@ -326,6 +327,16 @@ def _shape_of(values: np.ndarray, index: tuple[np.ndarray, ...], places: list[in
         return f"haar({lobes}) width {width}"
     name = "patch" if lobes == "1" else f"{lobes} x patch"
     return f"{name} width {width}"
+
+
+def _sum_of(values: np.ndarray, index: tuple[np.ndarray, ...], places: list[int]) -> str:
+    """Name a few cells along one axis by their weights and places, and others by their number."""
+    along = [axis for axis in range(len(index)) if index[axis].min() < index[axis].max()]
+    if len(along) != 1 or along[0] not in places or len(values) > MOST_NAMED:
+        return f"sum of {len(values)} features"
+    place = index[along[0]] - index[along[0]].min()
+    cells = ",".join(f"{value:g}@{at}" for at, value in zip(place, values, strict=True))
+    return f"kernel({cells})"
 
 
 def _pair_of(values: np.ndarray, index: tuple[np.ndarray, ...], places: list[int]) -> str | None:

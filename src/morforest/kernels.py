@@ -60,8 +60,8 @@ class Kernel(Pooled, Boxes):
     window : int, float or None, default=None
         How many positions that are, as in :class:`Patch`.
     rivals : int, default=5
-        How many other kernels of the same shape, drawn for each atom, a kernel competes with. Those
-        of "sign" are other signs.
+        How many other kernels of the same shape, drawn for each atom, a kernel competes with: of
+        "sign" other signs.
 
     References
     ----------

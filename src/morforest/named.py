@@ -142,7 +142,7 @@ def _errors_out_of_bag(
     if classes:
         model.classes_ = np.arange(truth.shape[1])
     with warnings.catch_warnings():  # of a range of values: for the one that is chosen
-        warnings.simplefilter("ignore", UserWarning)
+        warnings.filterwarnings("ignore", "X spans many orders of magnitude", UserWarning)
         task, target_format = model._prepare(X, target, weights, plan, None)
     grown = list(grow_trees(task, range(trees), like.n_jobs, 0))
     forest = model._assemble(grown, task, target_format, None)
