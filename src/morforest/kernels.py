@@ -229,9 +229,11 @@ class Kernel(Pooled, Boxes):
         used = [kernel != 0 for kernel in kernels]
         if self._competes() and len({int(cells.sum()) for cells in used}) > 1:
             used = [np.logical_or.reduce(used)] * len(kernels)  # rivals have as many terms
+        shapes = {kernel.shape for kernel in kernels}
+        place = {s: np.tensordot(np.indices(s), strides, axes=(0, 0)) for s in shapes}
         built.add_kernels(
             [list(kernel.shape) for kernel in kernels],
-            [(np.argwhere(cells) @ strides).tolist() for cells in used],
+            [place[cells.shape][cells].tolist() for cells in used],
             [kernel[cells].tolist() for kernel, cells in zip(kernels, used, strict=True)],
             self._dilations(kernels, shape),
             1 if self.dilation == "log" else int(self.dilation),
