@@ -18,6 +18,7 @@ from morforest._kernel import core
 
 RESOLUTION = 2.0**-20  # of a column's spread, the coarsest step that float data may get
 POOLED_RESOLUTION = 2.0**-12  # the same where atoms are pooled, which takes much longer in int64
+COARSE = 2.0**-6  # where no type of cells gives that, a coarser step than this one is told
 SAMPLE_CELLS = 1 << 22  # at most about this many values are looked at to estimate spreads
 BLOCK_CELLS = 1 << 20  # data are converted and looked at in pieces of about so many values
 WEIGHT_LIMIT = 2**31  # counts and weights of a tree sum to less
@@ -173,12 +174,13 @@ def _choose_float_format(X: np.ndarray, largest: float, bounds: Bounds) -> CellF
     if finest is None or not (bounds.derived or bounds.forms):
         return _if_linear(real)
     step = math.ldexp(1.0, -finest.shift)
-    warnings.warn(
-        "X spans many orders of magnitude (or all of it is tiny): for derived channels and pooled "
-        f"atoms its values are rounded to multiples of {step:.2g}, and what varies by less is "
-        "lost. If that matters, scale the columns alike.",
-        stacklevel=3,
-    )
+    if step > COARSE * spread:
+        warnings.warn(
+            "X spans many orders of magnitude (or all of it is tiny): for derived channels and "
+            f"pooled atoms its values are rounded to multiples of {step:.2g}, and what varies by "
+            "less is lost. If that matters, scale the columns alike.",
+            stacklevel=3,
+        )
     return finest
 
 
