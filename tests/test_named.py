@@ -16,7 +16,7 @@ from morforest import (
     SparseOblique,
 )
 from morforest._dictionary import resolve
-from morforest.named import NAMES, choose_dictionary
+from morforest.named import NAMES, best_name, choose_dictionary
 
 
 def test_simple_names_are_the_dictionaries_of_the_paper():
@@ -125,11 +125,18 @@ def test_auto_keeps_the_best_of_its_trials():
         size = {"max_iter": 5} if kind is MorfBoostingClassifier else {"n_estimators": 20}
         model = kind("auto", random_state=0, **size).fit(X, y)
         scores = model.dictionary_scores_
-        chosen = max(scores, key=scores.get)
+        chosen = best_name(scores)
         assert chosen in best
         assert model.dictionary_ == choose_dictionary(chosen, X.shape[1:], None)
         order = np.random.default_rng(0).permutation(len(X))
         assert clone(model).fit(X[order], y[order]).dictionary_scores_ == scores
+
+
+def test_series_need_a_lead():
+    assert best_name({"axis": 0.7, "patch": 0.8, "series": 0.805}) == "patch"
+    assert best_name({"axis": 0.7, "patch": 0.8, "series": 0.815}) == "series"
+    assert best_name({"sporf": 0.7, "patch": 0.8, "image": 0.805}) == "image"
+    assert best_name({"axis": 0.8, "sporf": 0.8}) == "axis"
 
 
 def test_auto_scores_numbers_and_few_rows():

@@ -33,7 +33,7 @@ from morforest._numbers import (
     whole_weights,
 )
 from morforest.augment import make_copier
-from morforest.named import choose_dictionary, try_dictionaries
+from morforest.named import best_name, choose_dictionary, try_dictionaries
 
 UNLIMITED = 2**64 - 1
 PROBABILITIES = 1 << 24  # predicted at a time where only the largest are wanted
@@ -158,7 +158,7 @@ class BaseMorf(BaseEstimator):
         self.dictionary_scores_ = try_dictionaries(
             X, target, weights, shape, self.channel_axis, isinstance(self, ClassifierMixin), self
         )
-        best = max(self.dictionary_scores_, key=lambda name: self.dictionary_scores_[name])
+        best = best_name(self.dictionary_scores_)
         return choose_dictionary(best, shape, self.channel_axis)
 
     def _prepare(
