@@ -16,23 +16,34 @@
 
 namespace morf {
 
-// out[p] = (add: out[p] +) sum over terms of weight[t] * from[t][p]. Plain loops, which compilers turn into vectors.
-template <std::size_t terms, bool add, class Cell>
+// What becomes of a response: it is written, added to what is there, or takes its place if it is higher.
+enum class Into { place, sum, highest };
+
+// The sums over terms of weight[t] * from[t][p], into out[p]. Plain loops, which compilers turn into vectors. There is no
+// instruction that multiplies vectors of 64-bit integers: `signs` are masks of all ones where a weight of size one is negative.
+template <std::size_t terms, Into into, bool signs, class Cell>
 void respond_to_terms(const Cell* const* from, const SumOf<Cell>* weight, std::size_t count, Cell* __restrict out) {
   const Cell *a = from[0], *b = from[terms > 1 ? 1 : 0], *c = from[terms > 2 ? 2 : 0], *d = from[terms > 3 ? 3 : 0];
   const SumOf<Cell> u = weight[0], v = weight[terms > 1 ? 1 : 0], w = weight[terms > 2 ? 2 : 0], x = weight[terms > 3 ? 3 : 0];
+  const auto times = [](SumOf<Cell> factor, Cell cell) {
+    const auto value = static_cast<SumOf<Cell>>(cell);
+    return signs ? (value ^ factor) - factor : factor * value;
+  };
   for (std::size_t p = 0; p < count; ++p) {
-    SumOf<Cell> sum = u * static_cast<SumOf<Cell>>(a[p]);
-    if constexpr (terms > 1) sum += v * static_cast<SumOf<Cell>>(b[p]);
-    if constexpr (terms > 2) sum += w * static_cast<SumOf<Cell>>(c[p]);
-    if constexpr (terms > 3) sum += x * static_cast<SumOf<Cell>>(d[p]);
-    if constexpr (add) sum += static_cast<SumOf<Cell>>(out[p]);
-    out[p] = static_cast<Cell>(sum);
+    SumOf<Cell> sum = times(u, a[p]);
+    if constexpr (terms > 1) sum += times(v, b[p]);
+    if constexpr (terms > 2) sum += times(w, c[p]);
+    if constexpr (terms > 3) sum += times(x, d[p]);
+    if constexpr (into == Into::sum) sum += static_cast<SumOf<Cell>>(out[p]);
+    const auto response = static_cast<Cell>(sum);
+    if constexpr (into == Into::highest) out[p] = out[p] > response ? out[p] : response;
+    else out[p] = response;
   }
 }
 
-// The responses of a linear atom that is moved `count` times by `stride` cells.
-template <class Cell>
+// The responses of a linear atom that is moved `count` times by `stride` cells; those of more than four terms, or with another
+// stride than one, are written.
+template <Into into = Into::place, class Cell>
 void respond(const Cell* row, const std::uint32_t* cell, const double* weight, std::size_t terms, std::size_t stride, std::size_t count,
              Cell* out) {
   using Sum = SumOf<Cell>;
@@ -50,16 +61,25 @@ void respond(const Cell* row, const std::uint32_t* cell, const double* weight, s
         from[k] = row + cell[t + k];
         weights[k] = static_cast<Sum>(static_cast<std::int64_t>(weight[t + k]));
       }
-      const auto add = [&]<bool more>(std::bool_constant<more>) {
+      const auto put_signed = [&]<Into here, bool signs>() {
         switch (some) {
-          case 1: return respond_to_terms<1, more>(from, weights, count, out);
-          case 2: return respond_to_terms<2, more>(from, weights, count, out);
-          case 3: return respond_to_terms<3, more>(from, weights, count, out);
-          default: return respond_to_terms<4, more>(from, weights, count, out);
+          case 1: return respond_to_terms<1, here, signs>(from, weights, count, out);
+          case 2: return respond_to_terms<2, here, signs>(from, weights, count, out);
+          case 3: return respond_to_terms<3, here, signs>(from, weights, count, out);
+          default: return respond_to_terms<4, here, signs>(from, weights, count, out);
         }
       };
-      if (t == 0) add(std::false_type{});
-      else add(std::true_type{});
+      const auto put = [&]<Into here>() {
+        if constexpr (sizeof(Cell) == 8) {
+          if (std::all_of(weights, weights + some, [](Sum w) { return w == Sum{1} || w == ~Sum{0}; })) {
+            for (std::size_t k = 0; k < some; ++k) weights[k] = weights[k] == Sum{1} ? Sum{0} : ~Sum{0};
+            return put_signed.template operator()<here, true>();
+          }
+        }
+        put_signed.template operator()<here, false>();
+      };
+      if (t == 0) put.template operator()<into>();
+      else put.template operator()<Into::sum>();
     }
     if (terms == 0) std::fill_n(out, count, Cell{0});
   } else {
@@ -148,6 +168,10 @@ ValueOf<Cell> form_value(const Cell* row, const std::uint32_t* cell, const doubl
         }
         respond(at, cell + own, weight + own, own, inner.stride, count, highest);
         for (std::size_t t = 2 * own; t < terms; t += own) {
+          if (own <= 4 && inner.stride == 1) {
+            respond<Into::highest>(at, cell + t, weight + t, own, inner.stride, count, highest);
+            continue;
+          }
           respond(at, cell + t, weight + t, own, inner.stride, count, rival);
           for (std::size_t p = 0; p < count; ++p) highest[p] = highest[p] > rival[p] ? highest[p] : rival[p];
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -126,10 +126,8 @@ class Kernel(Pooled, Boxes):
                     f"kernel must be one of {names}, an array or a list of arrays, "
                     f"got {self.kernel!r}."
                 )
-            arrays = rocket_kernels() if self.kernel == "rocket" else triple_kernels()
-        else:
-            arrays = _own_kernels(self.kernel)
-        return [_along_last_axes(array, shape, channel_axis) for array in arrays]
+            return nine_kernels(self.kernel, shape, channel_axis)
+        return [_along_last_axes(a, shape, channel_axis) for a in _own_kernels(self.kernel)]
 
     def _sized_kernels(self, shape: tuple[int, ...], channel_axis: int | None) -> list[np.ndarray]:
         smallest, largest = self._sizes(shape, channel_axis)
@@ -159,21 +157,21 @@ class Kernel(Pooled, Boxes):
         rate = self.dilation
         if rate != "log" and (not is_integer(rate) or rate < 1):
             raise ValueError(f'dilation must be a positive integer or "log", got {rate!r}.')
-        tables = []
-        for kernel in kernels:
+        tables: dict[tuple[int, ...], list[int]] = {}
+        for extent in dict.fromkeys(kernel.shape for kernel in kernels):
             steps = [
                 (length - 1) // (size - 1)
-                for length, size in zip(shape, kernel.shape, strict=True)
+                for length, size in zip(shape, extent, strict=True)
                 if size > 1
             ]
             most = min(steps, default=1 if rate == "log" else rate)
             if most < (1 if rate == "log" else rate):
                 raise ValueError(
-                    f"kernel={self.kernel!r} has a kernel of shape {kernel.shape}, which does not "
+                    f"kernel={self.kernel!r} has a kernel of shape {extent}, which does not "
                     f"fit samples of shape {shape} with dilation={rate!r}: choose smaller ones."
                 )
-            tables.append(log_steps(most) if rate == "log" and most > 1 else [])
-        return tables
+            tables[extent] = log_steps(most) if rate == "log" and most > 1 else []
+        return [tables[kernel.shape] for kernel in kernels]
 
     def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
         kernels = self._kernels(shape, channel_axis)
@@ -263,6 +261,13 @@ def triple_kernels() -> list[np.ndarray]:
 def rocket_kernels() -> list[np.ndarray]:
     """Return the kernels of MiniRocket."""
     return [3 * kernel - 1 for kernel in triple_kernels()]
+
+
+@lru_cache(maxsize=16)
+def nine_kernels(name: str, shape: tuple[int, ...], channel_axis: int | None) -> list[np.ndarray]:
+    """Return the kernels of that name, with the axes of a sample."""
+    found = rocket_kernels() if name == "rocket" else triple_kernels()
+    return [_along_last_axes(kernel, shape, channel_axis) for kernel in found]
 
 
 def gabor_kernels(size: tuple[int, ...], plane: list[int]) -> list[np.ndarray]:
