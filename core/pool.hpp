@@ -41,12 +41,13 @@ void respond_to_terms(const Cell* const* from, const SumOf<Cell>* weight, std::s
   }
 }
 
-// The responses of a linear atom that is moved `count` times by `stride` cells; those of more than four terms, or with another
-// stride than one, are written.
+// The responses of a linear atom that is moved `count` times by `stride` cells. Only those of up to four terms, with a stride of
+// one, need not be written.
 template <Into into = Into::place, class Cell>
 void respond(const Cell* row, const std::uint32_t* cell, const double* weight, std::size_t terms, std::size_t stride, std::size_t count,
              Cell* out) {
   using Sum = SumOf<Cell>;
+  if (into != Into::place && (terms > 4 || stride != 1)) throw std::logic_error("such responses are written first");
   if constexpr (std::is_integral_v<Cell>) {
     if (stride != 1) {
       for (std::size_t p = 0; p < count; ++p)

@@ -494,7 +494,7 @@ def test_gradients_have_no_variance():
 
 
 @pytest.mark.parametrize("dictionary", [Patch(pool="max"), Variance()], ids=str)
-def test_nonlinear_atoms_need_integers(dictionary):
+def test_nonlinear_atoms_are_rounded_to_integers(dictionary):
     X = np.exp(12 * np.random.default_rng(0).standard_normal((30, 8)))
     X[:, 0] *= 1e9
     with pytest.warns(UserWarning, match="pooled atoms its values are rounded to"):

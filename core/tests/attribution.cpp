@@ -74,21 +74,6 @@ struct Recipe {
   }
 };
 
-// The feature moved along the two windows, round each axis.
-std::size_t moved(const Shape& shape, std::size_t feature, const Form& form, std::size_t i, std::size_t j) {
-  std::size_t result = 0, stride = 1;
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    const auto length = static_cast<std::size_t>(shape[axis]);
-    std::size_t place = feature / stride % length;
-    // Axes of length one share a stride with their neighbour, and nothing moves along them.
-    if (length > 1 && form.window[0].count > 1 && form.window[0].stride == stride) place += i;
-    if (length > 1 && form.window[1].count > 1 && form.window[1].stride == stride) place += j;
-    result += place % length * stride;
-    stride *= length;
-  }
-  return result;
-}
-
 // The sizes of an atom's weights on the features, over channels and positions.
 std::vector<double> sizes_by_hand(const Shape& shape, std::size_t features, const AtomList& atoms, std::size_t a) {
   std::vector<double> weights(2 * features, 0.0), sizes(features, 0.0);

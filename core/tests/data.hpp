@@ -46,6 +46,21 @@ inline std::vector<std::int64_t> random_shape(Random& random, std::size_t rank) 
   return shape;
 }
 
+// The feature moved along the two windows, round each axis.
+inline std::size_t moved(const std::vector<std::int64_t>& shape, std::size_t feature, const morf::Form& form, std::size_t i, std::size_t j) {
+  std::size_t result = 0, stride = 1;
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    const auto length = static_cast<std::size_t>(shape[axis]);
+    std::size_t place = feature / stride % length;
+    // Axes of length one share a stride with their neighbour, and nothing moves along them.
+    if (length > 1 && form.window[0].count > 1 && form.window[0].stride == stride) place += i;
+    if (length > 1 && form.window[1].count > 1 && form.window[1].stride == stride) place += j;
+    result += place % length * stride;
+    stride *= length;
+  }
+  return result;
+}
+
 // Patches of any sizes and boundaries, some of them not contiguous.
 inline void add_random_patch(Random& random, morf::Dictionary& dictionary, std::int64_t longest) {
   std::vector<std::int64_t> low, high;

@@ -51,21 +51,6 @@ struct Recipe {
   }
 };
 
-// The feature `cell` moved along the two windows, round each axis.
-std::size_t moved(const Shape& shape, std::size_t cell, const Form& form, std::size_t i, std::size_t j) {
-  std::size_t result = 0, stride = 1;
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    const auto length = static_cast<std::size_t>(shape[axis]);
-    std::size_t place = cell / stride % length;
-    // Axes of length one share a stride with their neighbour, and nothing moves along them.
-    if (length > 1 && form.window[0].stride == stride) place += i;
-    if (length > 1 && form.window[1].stride == stride) place += j;
-    result += place % length * stride;
-    stride *= length;
-  }
-  return result;
-}
-
 template <class Cell>
 void check_values(Random& random, CellType type) {
   const Shape shape = random_shape(random, 1 + random.index(3));
