@@ -17,7 +17,7 @@ from morforest._dictionary import Bounds
 from morforest._kernel import core
 
 RESOLUTION = 2.0**-20  # of a column's spread, the coarsest step that float data may get
-POOLED_RESOLUTION = 2.0**-12  # the same where atoms are pooled, which takes much longer in int64
+POOLED_RESOLUTION = 2.0**-12  # the same where atoms are pooled, which takes longer in int64
 COARSE = 2.0**-6  # where no type of cells gives that, a coarser step than this one is told
 SAMPLE_CELLS = 1 << 22  # at most about this many values are looked at to estimate spreads
 BLOCK_CELLS = 1 << 20  # data are converted and looked at in pieces of about so many values
