@@ -350,7 +350,7 @@ class Forest:
         channel, pooled_views = self._channels(), self._pooled_views()
         columns = features * self._n_channels()
         count = self.term_count.astype(np.int64)
-        node_of_term = np.repeat(np.arange(len(count)), count)
+        node_of_term = self._node_of_term()
         weights = np.where(own_terms(count, self), self.term_weight, 0)
         parts = []
         for first in range(0, len(count), chunk):

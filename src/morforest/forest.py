@@ -24,9 +24,9 @@ _PARAMETERS = """dictionary : dictionary object, name or None, default=None
         :class:`Mixture` or a :class:`Subset`; or one of the names "axis", "sporf", "patch",
         "image", "series" and "series-pooled", which stand for dictionaries fitted to the samples'
         shape, or "auto", which tries those that fit (but for the last) and keeps the one with the
-        best out-of-bag score. None chooses by the shape of a sample: ``SparseOblique()`` for flat
-        rows, ``Patch()`` (sizes from 1 to the square root of each axis) for samples with two axes
-        or more.
+        best out-of-bag score ("series" if it leads by 0.01). None chooses by the shape of a sample:
+        ``SparseOblique()`` for flat rows, ``Patch()`` (sizes from 1 to the square root of each
+        axis) for samples with two axes or more.
     {forest}data_shape : tuple of int or None, default=None
         Shape of one sample where X has flat rows, such as ``(28, 28)``. None takes it from X.
     channel_axis : int or None, default=None
