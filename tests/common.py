@@ -47,11 +47,22 @@ def fit_friedman(dictionary=None, sample_weight=None, **parameters):
 
 
 def arrays(model):
-    return {k: v for k, v in vars(model._forest).items() if isinstance(v, np.ndarray)}
+    """All arrays of a fitted forest: those of its nodes, their atoms and the columns' atoms."""
+    forest = model._forest
+    holders = {"": forest, "atoms ": forest.atoms}
+    if forest.columns is not None:
+        holders |= {"columns ": forest.columns, "columns' atoms ": forest.columns.atoms}
+    return {
+        prefix + name: value
+        for prefix, holder in holders.items()
+        for name, value in vars(holder).items()
+        if isinstance(value, np.ndarray)
+    }
 
 
 def assert_same_forest(a, b):
     ours, theirs = arrays(a), arrays(b)
+    assert a._forest.atoms.layout == b._forest.atoms.layout
     assert ours.keys() == theirs.keys()
     for name, values in ours.items():
         assert values.dtype == theirs[name].dtype
@@ -90,7 +101,7 @@ def samples():
 def walk(model, X):
     """Leaves by hand, in exact arithmetic of Python: atoms and thresholds, node by node."""
     forest = model._forest
-    atoms, thresholds = forest.atoms(), forest.thresholds()
+    atoms, thresholds = forest.matrix(), forest.thresholds()
     leaves = np.empty((len(X), forest.n_trees), dtype=int)
     for i, row in enumerate(np.asarray(X, dtype=object).reshape(len(X), -1).tolist()):
         for tree in range(forest.n_trees):

@@ -40,9 +40,9 @@ from morforest import (
     Subset,
     Variance,
 )
+from morforest._arrays import narrow
 from morforest._combination import GivenColumns
 from morforest._native import core
-from morforest._pickling import raw_sources
 
 GOLDEN = Path(__file__).with_name("golden.json")
 SPLITTERS = ("histogram", "exact", "random")
@@ -86,8 +86,61 @@ def images(n=120):
 # --- comparison ------------------------------------------------------------------------------
 
 
-def arrays(model):
-    return {k: v for k, v in vars(model._forest).items() if isinstance(v, np.ndarray)}
+def arrays_of(holder):
+    return {k: v for k, v in vars(holder).items() if isinstance(v, np.ndarray)}
+
+
+def frozen_atoms(atoms):
+    """The arrays of atoms under the names, and in the form, that the frozen hashes were made of."""
+    planes = [plane for plane in atoms.layout.planes if not plane.pooled]
+    pooled = [plane for plane in atoms.layout.planes if plane.pooled]
+    masks = [sum(1 << axis for axis in plane.prefixed_axes) for plane in planes]
+    rows = [
+        (*(sum(1 << axis for axis in axes) for axes in (p.prefixed_axes, p.circular_axes)), *row)
+        for p, row in ((p, p.view.row()) for p in pooled)
+    ]
+    return {
+        "views": np.array(masks, dtype=np.int64),
+        "sources": np.array([plane.view.row() for plane in planes], dtype=np.float64).ravel(),
+        "pooled_views": np.array(rows, dtype=np.float64).ravel(),
+        "form_op": atoms.operation,
+        "form_bias": atoms.bias,
+    }
+
+
+def frozen_arrays(model):
+    """All arrays of a fitted forest under the names that the frozen hashes were made of."""
+    forest, columns = model._forest, model._forest.columns
+    atoms = forest.atoms
+    found = {name: narrow(value) for name, value in frozen_atoms(atoms).items()}
+    if all(plane.pooled or plane.view.kind == "raw" for plane in atoms.layout.planes):
+        # The hashes are older than derived views.
+        del found["sources"]
+    found["form_window"] = atoms.window.ravel()
+    for name in ("pooled_views", "form_op", "form_bias", "form_window"):  # or than pooling
+        if not found[name].size:
+            del found[name]
+    found |= {"term_count": atoms.count, "term_cell": atoms.cell, "term_weight": atoms.weight}
+    if columns is not None:
+        window = atoms_window(columns.atoms)
+        shared = {
+            **frozen_atoms(columns.atoms),
+            "form_window": window,
+            "begin": columns.atoms.begins(),
+            "cell": columns.atoms.cell,
+            "weight": columns.atoms.weight.astype(np.float64),
+            "mean": columns.mean,
+            "deviation": columns.deviation,
+        }
+        found |= {f"columns {name}": value for name, value in shared.items()}
+    return arrays_of(forest) | found
+
+
+def atoms_window(atoms):
+    """Windows of shared atoms, which had one position where there is no operation."""
+    window = atoms.window.astype(np.int64)
+    window[atoms.operation == 0, :, 0] = 1
+    return window.ravel()
 
 
 def predictions(model, X):
@@ -96,7 +149,7 @@ def predictions(model, X):
 
 def assert_same(a, b, X=None, other_X=None):
     """Equal in every bit: the arrays of the forests, and predictions for X."""
-    ours, theirs = arrays(a), arrays(b)
+    ours, theirs = frozen_arrays(a), frozen_arrays(b)
     assert ours.keys() == theirs.keys()
     for name, values in ours.items():
         assert values.dtype == theirs[name].dtype, name
@@ -564,15 +617,7 @@ def contents(case):
     """Fit, and return all that must stay: the forest's arrays, importances, predictions."""
     model, X, y, weights = case
     model.fit(X, y, sample_weight=weights)
-    found = arrays(model)
-    if np.array_equal(found["sources"], raw_sources(len(found["views"]))):  # older hashes
-        del found["sources"]
-    for name in ("pooled_views", "form_op", "form_bias", "form_window"):  # or than forms
-        if not found[name].size:
-            del found[name]
-    if model._forest.columns is not None:
-        columns = vars(model._forest.columns)
-        found |= {f"columns {k}": v for k, v in columns.items() if isinstance(v, np.ndarray)}
+    found = frozen_arrays(model)
     shares = {"importances": model.feature_importances_, "shares": model.split_shares_}
     return {**found, **shares, "predictions": predictions(model, X)}
 

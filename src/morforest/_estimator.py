@@ -26,6 +26,7 @@ from morforest._fixed_point import (
     whole_weights,
 )
 from morforest._grow import GrowthTask, grow_trees, sum_out_of_bag
+from morforest._importance import impurity_decrease, split_shares
 from morforest._model import Forest, assemble
 from morforest._table import make_table
 from morforest.augment import make_copier
@@ -409,7 +410,7 @@ class BaseMorf(BaseEstimator):
         their weights. Measured on training data: it says what the forest uses, favours features
         that offer many thresholds, and tests nothing.
         """
-        return self._fitted().impurity_decrease()
+        return impurity_decrease(self._fitted())
 
     @property
     def split_shares_(self) -> np.ndarray:
@@ -417,7 +418,7 @@ class BaseMorf(BaseEstimator):
 
         The importance of the paper. Shares add up to the mean number of features an atom uses.
         """
-        return self._fitted().split_shares()
+        return split_shares(self._fitted())
 
     def get_depths(self) -> np.ndarray:
         """Return the depth of each tree; a single leaf has depth 0."""

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from morforest._atoms import RowLayout
 from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, DRAW, LARGEST, Columns
 from morforest._combination import check_columns, combined
 from morforest._fixed_point import CellFormat, Cells, blocks, choose_format, core_dtype
-from morforest._model import Forest, require_same_cells
+from morforest._model import Forest
 from morforest._native import core
 from morforest._parallel import run_over_rows
 from morforest.dictionary import Axis
@@ -192,4 +193,6 @@ def require_same_kind(
             "warm_start needs data like those of the first fit: their range or kind of "
             "numbers differs too much. Fit a new model instead."
         )
-    require_same_cells(looked_at, plan.build(direct=cell_format.real))
+    built = plan.build(direct=cell_format.real)
+    layout = RowLayout.from_core(plan.shape, built)
+    looked_at.atoms.require_same_kind(layout, linear=not built.has_forms)
