@@ -1,5 +1,7 @@
 """Random forests for data with shape: images, time series, EEG, volumes."""
 
+from morforest._attribution import Attributions
+from morforest._splits import Splits, TreeSplits
 from morforest.augment import ImageCopies, SeriesCopies
 from morforest.boosting import MorfBoostingClassifier, MorfBoostingRegressor
 from morforest.dictionary import (
@@ -30,6 +32,7 @@ __all__ = [
     "AtomFeatures",
     "AtomRidgeClassifier",
     "Atoms",
+    "Attributions",
     "Axis",
     "Difference",
     "Gradient",
@@ -49,7 +52,9 @@ __all__ = [
     "Raw",
     "SeriesCopies",
     "SparseOblique",
+    "Splits",
     "Square",
     "Subset",
+    "TreeSplits",
     "Variance",
 ]

@@ -28,6 +28,7 @@ from morforest._fixed_point import (
 from morforest._grow import GrowthTask, grow_trees, sum_out_of_bag
 from morforest._importance import impurity_decrease, split_shares
 from morforest._model import Forest, assemble
+from morforest._splits import Splits
 from morforest._table import make_table
 from morforest.augment import make_copier
 from morforest.dictionary._base import ResolvedDictionary, resolve, seed_from
@@ -419,6 +420,26 @@ class BaseMorf(BaseEstimator):
         The importance of the paper. Shares add up to the mean number of features an atom uses.
         """
         return split_shares(self._fitted())
+
+    @property
+    def splits_(self) -> Splits:
+        """Splits of each tree: nodes, children, atoms, thresholds in the units of the data, gains.
+
+        A sequence with one :class:`TreeSplits` per tree, whose attributes are arrays with one
+        entry per split.
+
+        Examples
+        --------
+        >>> from morforest import Axis, MorfRegressor
+        >>> model = MorfRegressor(Axis(), n_estimators=2, bootstrap=False, random_state=0)
+        >>> model.fit([[5, 0], [5, 2], [5, 2]], [0.0, 9.0, 9.0]).splits_
+        Splits(2 trees, 2 splits)
+        >>> model.splits_[0].threshold, model.splits_[0].weight
+        (array([1.]), array([3]))
+        >>> model.splits_[0].atoms.toarray()
+        array([[0., 1.]])
+        """
+        return Splits(self._fitted())
 
     def get_depths(self) -> np.ndarray:
         """Return the depth of each tree; a single leaf has depth 0."""
