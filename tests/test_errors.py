@@ -227,7 +227,7 @@ def test_class_weights_that_leave_nothing_are_refused():
 BAD_PARAMETERS = {
     "n_estimators": [0, -3, 2.5, "many", None, True],
     "data_shape": [3.5, "abc", (2, 2), (0, 6), (), -6, (6.0,), (-2, -3)],
-    "channel_axis": [1, -2, "red", 0.5, True],
+    "channel_axis": [0, 2, -2, "red", 0.5, True],
     "max_features": [0, -1, 0.0, -0.5, "all", True, np.nan, np.inf, [3]],
     "splitter": ["best", None, 3],
     "criterion": ["mse", None, 3],
@@ -463,9 +463,9 @@ def test_images_and_series_need_their_own_channels():
         with pytest.raises(ValueError, match=r"two axes.*\(6,\).*Difference\(\)"):
             classifier(Patch(views=views)).fit(X, y)
         with pytest.raises(ValueError, match=r"two axes.*one axis of which holds channels"):
-            classifier(Patch(views=views), channel_axis=0).fit(X.reshape(-1, 2, 3), y)
+            classifier(Patch(views=views), channel_axis=1).fit(X.reshape(-1, 2, 3), y)
     with pytest.raises(ValueError, match=r"axes=None leaves no axis.*\(6,\)"):
-        classifier(Haar(), channel_axis=0).fit(X, y)
+        classifier(Haar(), channel_axis=1).fit(X, y)
     with pytest.raises(ValueError, match=r"make \d+ weights of kernels .*fewer or smaller"):
         Kernel("gabor", 1, 100).sample((100, 100))
 

@@ -30,7 +30,7 @@ from morforest._model import Forest, assemble
 from morforest._table import make_table
 from morforest.augment import make_copier
 from morforest.dictionary._base import ResolvedDictionary, resolve, seed_from
-from morforest.dictionary._presets import choose_dictionary
+from morforest.dictionary._presets import choose_dictionary, looks_like_series
 
 UNLIMITED = 2**64 - 1
 PROBABILITIES = 1 << 24  # predicted at a time where only the largest are wanted
@@ -149,6 +149,8 @@ class BaseMorf(BaseEstimator):
         """Return the dictionary that the parameter means; may try several."""
         if not isinstance(self.dictionary, str) or self.dictionary != "auto":
             self.__dict__.pop("dictionary_scores_", None)
+            if self.dictionary is None and len(shape) == 1:
+                self._hint_at_series(X)
             return choose_dictionary(self.dictionary, shape, self.channel_axis)
         if self.warm_start and self._forest is not None:
             return self.dictionary_
@@ -157,6 +159,17 @@ class BaseMorf(BaseEstimator):
         )
         best = best_name(self.dictionary_scores_)
         return choose_dictionary(best, shape, self.channel_axis)
+
+    def _hint_at_series(self, X: np.ndarray) -> None:
+        if hasattr(self, "feature_names_in_") or not looks_like_series(X):
+            return
+        warnings.warn(
+            "Neighbouring columns of X are alike, as in time series, but a forest without a "
+            'dictionary takes X for a table. Try dictionary="series", or "auto"; give '
+            'dictionary="sporf" to keep this forest without the warning.',
+            UserWarning,
+            5,
+        )
 
     def _prepare(
         self,

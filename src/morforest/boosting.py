@@ -46,7 +46,7 @@ _PARAMETERS = """dictionary : dictionary object, name or None, default=None
     data_shape : tuple of int or None, default=None
         Shape of one sample where X has flat rows, such as ``(28, 28)``. None takes it from X.
     channel_axis : int or None, default=None
-        Axis of one sample that holds channels (sensors, colours).
+        Axis of X that holds channels (sensors, colours), as in :class:`MorfClassifier`.
     max_features : {{"auto", "sqrt", "log2"}}, int, float or None, default="auto"
         How many candidates are drawn at each node, as in :class:`MorfClassifier`. "auto" is the
         number of features for flat rows, and its square root for samples with more axes.

@@ -30,8 +30,10 @@ _PARAMETERS = """dictionary : dictionary object, name or None, default=None
     {forest}data_shape : tuple of int or None, default=None
         Shape of one sample where X has flat rows, such as ``(28, 28)``. None takes it from X.
     channel_axis : int or None, default=None
-        Axis of one sample that holds channels (sensors, colours). Patches stay within one
-        channel unless a tuple of sizes names that axis.
+        Axis of X that holds channels (sensors, colours), counted as NumPy does: 1 for X of shape
+        (n, channels, time), -1 for (n, height, width, 3). Where X has flat rows, it counts the axes
+        of (n, *data_shape). Patches stay within one channel unless a tuple of sizes names that
+        axis.
     max_features : {{"auto", "sqrt", "log2"}}, int, float or None, default="auto"
         How many candidates are drawn at each node, from the number of features: its square root,
         its logarithm, a share (floats may exceed 1), itself (None), or the integer given. "auto"
