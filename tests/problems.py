@@ -583,7 +583,7 @@ def finite_atoms(draw, rng, n_features, whole):
     if draw(SELDOM) and not whole:
         matrix = matrix * 0.3
     weighted = draw(st.booleans())
-    return Atoms(matrix, rng.random(len(matrix)) if weighted else None)
+    return Atoms(matrix, probabilities=rng.random(len(matrix)) if weighted else None)
 
 
 @st.composite

@@ -508,7 +508,7 @@ def golden_cases():
         ("boosted subset", boosted(Subset(Pair(1, 3), 30), max_iter=12), X, y, None),
         (
             "columns of pooled",
-            classifier(SharedAtoms(NONLINEAR, 90, None)),
+            classifier(SharedAtoms(NONLINEAR, 90, combine=None)),
             X,
             y,
             weights / 3 + 0.5,
@@ -524,7 +524,9 @@ def golden_cases():
             "columns of floats",
             regressor(
                 SharedAtoms(
-                    Haar(1, 2, size_distribution="log", pool=["proportion", "max"]), 60, None
+                    Haar(1, 2, size_distribution="log", pool=["proportion", "max"]),
+                    60,
+                    combine=None,
                 ),
             ),
             flat,

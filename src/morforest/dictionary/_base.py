@@ -175,8 +175,8 @@ class Dictionary(BaseEstimator):
         self,
         shape: int | Sequence[int],
         n: int = 1,
-        random_state: Any = None,
         *,
+        random_state: Any = None,
         channel_axis: int | None = None,
     ) -> sp.csr_matrix:
         """Draw atoms without a forest.

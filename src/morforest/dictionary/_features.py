@@ -74,7 +74,7 @@ class SparseOblique(Dictionary):
     [-1.0, 1.0]
     """
 
-    def __init__(self, rate: float = 2.0, density: float | None = None):
+    def __init__(self, rate: float = 2.0, *, density: float | None = None):
         self.rate = rate
         self.density = density
 
@@ -131,7 +131,7 @@ class Atoms(Dictionary):
            [ 1., -1.,  0.]])
     """
 
-    def __init__(self, matrix: Any, probabilities: Any = None):
+    def __init__(self, matrix: Any, *, probabilities: Any = None):
         self.matrix = matrix
         self.probabilities = probabilities
 

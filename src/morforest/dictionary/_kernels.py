@@ -85,6 +85,7 @@ class Kernel(Pooled, Boxes):
         kernel: Any = "gaussian",
         min_size: Any = None,
         max_size: Any = None,
+        *,
         dilation: Any = 1,
         views: Any = None,
         pool: Any = None,

@@ -170,7 +170,7 @@ class Gradient(BaseView):
         Rows and columns. None: the last two axes but for the channel axis.
     """
 
-    def __init__(self, orientations: int = 8, axes: Any = None):
+    def __init__(self, orientations: int = 8, *, axes: Any = None):
         self.orientations = orientations
         self.axes = axes
 
