@@ -347,9 +347,7 @@ def clone_fitted(model):
 
 def test_auto_tries_them(monkeypatch):
     X, y = digits(200)
-    monkeypatch.setattr(
-        morforest.dictionary._presets, "_image", lambda shape, axes: shared("patches")
-    )
+    monkeypatch.setattr(morforest.dictionary._presets, "_image", lambda shape: shared("patches"))
     model = fitted("auto", X, y)
     assert model.dictionary_scores_["image"] > 0.5
     assert (model._forest.columns is None) == (model.dictionary_ != shared("patches"))

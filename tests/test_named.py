@@ -246,6 +246,33 @@ def test_auto_keeps_the_best_of_its_trials():
         assert clone(model).fit(X[order], y[order]).dictionary_scores_ == scores
 
 
+@pytest.mark.parametrize("kind", [MorfClassifier, MorfRegressor, MorfBoostingClassifier])
+@pytest.mark.parametrize("n", [120, 700])
+def test_auto_takes_equal_rows_for_one_sample_with_a_weight(kind, n):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:n].reshape(-1, 8, 8), y[:n]
+    size = {"max_iter": 2} if kind is MorfBoostingClassifier else {"n_estimators": 3}
+
+    def scores(X, y, weight=None):
+        return kind("auto", random_state=0, **size).fit(X, y, weight).dictionary_scores_
+
+    some = np.random.default_rng(0).integers(0, 3, n)  # from no row to three of each
+    rows = np.random.default_rng(1).permutation(np.repeat(np.arange(n), some))
+    assert scores(X[rows], y[rows]) == scores(X, y, some)
+    assert scores(np.repeat(X, 2, 0), np.repeat(y, 2)) == scores(X, y, np.full(n, 2))
+    assert scores(X, y, np.full(n, 2)) != scores(X, y, some)
+    halves = np.concatenate([some + 0.25, some + 0.25])
+    assert scores(np.tile(X, (2, 1, 1)), np.tile(y, 2), halves) == scores(X, y, 2 * some + 0.5)
+
+
+def test_auto_keeps_apart_equal_rows_with_different_targets():
+    X, y = load_digits(return_X_y=True)
+    X, y = np.concatenate([X[:60], X[:60]]), np.concatenate([y[:60], (y[:60] + 1) % 10])
+    # Half of the twins have the other label, so that no dictionary can be better than chance.
+    scores = MorfClassifier("auto", n_estimators=3, random_state=0).fit(X, y).dictionary_scores_
+    assert max(scores.values()) < 0.6
+
+
 def test_series_need_a_lead():
     assert best_name({"axis": 0.7, "patch": 0.8, "series": 0.805}) == "patch"
     assert best_name({"axis": 0.7, "patch": 0.8, "series": 0.815}) == "series"

@@ -38,6 +38,7 @@ def try_dictionaries(
     Classes are scored by one minus half their Brier score, which is 1 for sure and right and 0 for
     sure and wrong; numbers by R squared.
     """
+    X, target, weights = _merge_equal_rows(X, target, weights)
     rows = _some_rows(X, target if classes else np.zeros(len(X), dtype=int))
     trees = max(FEWEST_TREES, int(getattr(like, "n_estimators", 0)) // 25)
     X, target = X[rows], target[rows]
@@ -52,8 +53,10 @@ def try_dictionaries(
         chosen = choose_dictionary(name, shape, channel_axis)
         if isinstance(chosen, SharedAtoms):
             chosen = SharedAtoms(chosen.dictionary, FEW_ATOMS)
-        plan = resolve(chosen, shape, channel_axis)
-        first, second = _errors_out_of_bag(plan, X, target, weights, truth, classes, trees, like)
+        resolved = resolve(chosen, shape, channel_axis)
+        first, second = _errors_out_of_bag(
+            resolved, X, target, weights, truth, classes, trees, like
+        )
         seen = np.isfinite(first[:, 0]) & np.isfinite(second[:, 0])
         products = (first * second)[seen].sum(axis=1)
         mean = math.fsum(products) / max(len(products), 1)
@@ -72,7 +75,7 @@ def best_name(scores: dict[str, float]) -> str:
 
 
 def _errors_out_of_bag(
-    plan: ResolvedDictionary,
+    resolved: ResolvedDictionary,
     X: np.ndarray,
     target: np.ndarray,
     weights: np.ndarray | None,
@@ -88,14 +91,14 @@ def _errors_out_of_bag(
     from morforest.forest import MorfClassifier, MorfRegressor
 
     model: Any = (MorfClassifier if classes else MorfRegressor)(bootstrap=True, n_jobs=like.n_jobs)
-    if plan.n_shared_atoms:
+    if resolved.n_shared_atoms:
         model.max_features = FEW_CANDIDATES
     model._seed = 0
     if classes:
         model.classes_ = np.arange(truth.shape[1])
     with warnings.catch_warnings():  # of a range of values: for the one that is chosen
         warnings.filterwarnings("ignore", "X spans many orders of magnitude", UserWarning)
-        task, target_format = model._prepare(X, target, weights, plan, None)
+        task, target_format = model._prepare(X, target, weights, resolved, None)
     grown = list(grow_trees(task, range(trees), like.n_jobs, 0))
     forest = model._assemble(grown, task, target_format, None)
     errors = []
@@ -104,6 +107,26 @@ def _errors_out_of_bag(
         with np.errstate(invalid="ignore"):
             errors.append(sums / votes[:, np.newaxis] - truth)
     return errors
+
+
+def _merge_equal_rows(
+    X: np.ndarray, target: np.ndarray, weights: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Let one row stand for all rows of equal features and target, with the sum of their weights.
+
+    Otherwise nearly every tree would have a twin of a duplicated row in its bootstrap sample, so
+    that out-of-bag scores would say how well a dictionary remembers.
+    """
+    hashes = core.hash_rows(to_core_dtype(X))
+    given = np.ones(len(X)) if weights is None else weights
+    # Weights are added in sorted order, so that the order of the rows does not matter.
+    order = np.lexsort((given, target, hashes))
+    new = (np.diff(hashes[order]) != 0) | (np.diff(target[order]) != 0)
+    if new.all():
+        return X, target, weights
+    begin = np.flatnonzero(np.concatenate([[True], new]))
+    first = order[begin]
+    return X[first], target[first], np.add.reduceat(given[order], begin)
 
 
 def _some_rows(X: np.ndarray, classes: np.ndarray) -> np.ndarray:
