@@ -17,7 +17,7 @@ from results import FOLDER, Sheet, machine, markdown_table, write_whole
 
 from morforest import MorfBoostingClassifier, MorfClassifier, Patch, Subset
 from morforest.datasets import make_bars, make_impulse
-from morforest.named import choose_dictionary
+from morforest.dictionary._presets import choose_dictionary
 
 NOTE = """\
 *plain* is MORF with patches of 2 x 2 to 2 x 5; *at each node* has the atoms of `"image"` drawn anew
