@@ -140,7 +140,7 @@ def test_the_number_of_jobs_does_not_matter_in_regression():
     assert_same(one, many, np.concatenate([X] * 5))
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky", "sequential"])
+@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing", "sequential"])
 def test_the_backend_does_not_matter(backend):
     X, y = digits()
     expected = classifier(Mixture([Patch(max_size=3), Axis()]), n_estimators=8).fit(X, y)

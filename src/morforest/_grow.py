@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
 from morforest._bagging import Bagging
 from morforest._model import Forest
 from morforest._native import core
-from morforest._parallel import run_over_rows
+from morforest._parallel import count_jobs, map_in_order, over_blocks
 from morforest._progress import Progress
 from morforest._table import TrainingTable
 from morforest.augment import Copier
@@ -131,7 +130,7 @@ def sum_out_of_bag(
                 forest.add_tree(tree, table, rows, sums[part])
                 votes[part][rows] += 1
 
-        run_over_rows(add, shape, n_jobs)
+        over_blocks(add, shape, n_jobs)
     return sums, votes
 
 
@@ -153,16 +152,11 @@ def grow_trees(task: GrowthTask, trees: range, n_jobs: int | None, verbose: int)
     """Grow the trees of the given numbers, in order, a few at a time, as they become ready."""
     progress = Progress(len(trees), verbose)
     stop = _Stop()
-    jobs = min(effective_n_jobs(n_jobs), len(trees))
+    jobs = count_jobs(n_jobs, len(trees))
     size = min(CALL_ROWS // len(task.table.X), len(trees) // (jobs * CALLS_PER_JOB))
     chunks = [trees[i : i + max(size, 1)] for i in range(0, len(trees), max(size, 1))]
     try:
-        if jobs == 1:
-            grown: Iterator[dict] = (task.grow(chunk, stop.flag) for chunk in chunks)
-        else:
-            run = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
-            grown = run(delayed(_grow_chunk)(task, chunk, stop) for chunk in chunks)
-        for some in grown:
+        for some in map_in_order(_grow_chunk, ((task, chunk, stop) for chunk in chunks), jobs):
             yield some
             progress.advance(len(some["tree_size"]))
     except BaseException:

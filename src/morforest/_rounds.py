@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
 from morforest._fixed_point import to_core_dtype
 from morforest._losses import Loss, leaf_quantiles
 from morforest._model import Forest
 from morforest._native import core
-from morforest._parallel import run_over_rows
+from morforest._parallel import count_jobs, over_blocks, over_rows
 from morforest._table import TrainingTable
 from morforest.augment import Copier
 
@@ -112,7 +111,7 @@ class Boosting:
             learning_rate=self.learning_rate,
             largest_leaf=self.loss.largest_step,
             subset=self._subset,
-            threads=effective_n_jobs(self.n_jobs),
+            threads=count_jobs(self.n_jobs),
             **self.rule,
         )
         tree = Tree(self.table, grown, outputs)
@@ -170,15 +169,15 @@ class Boosting:
         subset = self._subset
         atoms = subset.draw(key, self.copies, self.order)
 
-        def fill(first: int) -> None:
-            subset.fill(first, min(ATOMS_A_CALL, atoms - first))
-
-        jobs = effective_n_jobs(self.n_jobs) if len(self.order) >= ROWS_WORTH_THREADS else 1
-        if jobs == 1:
+        if len(self.order) < ROWS_WORTH_THREADS or count_jobs(self.n_jobs) == 1:
             subset.fill(0, atoms)
         else:
-            firsts = range(0, atoms, ATOMS_A_CALL)
-            Parallel(n_jobs=jobs, require="sharedmem")(delayed(fill)(first) for first in firsts)
+            over_rows(
+                lambda some: subset.fill(some.start, some.stop - some.start),
+                atoms,
+                ATOMS_A_CALL,
+                self.n_jobs,
+            )
 
     def _make_room_for_copies(self) -> None:
         """Put copies of the rows that are trained on behind all rows; those held out have none."""
@@ -190,7 +189,7 @@ class Boosting:
         self._cells = None
         self.table.release()
         self._cells = self.table.room(len(of))
-        run_over_rows(
+        over_blocks(
             lambda part: self.table.fill(self._cells, part.start, self.table.X[part]),
             self.table.X.shape,
             self.n_jobs,
@@ -227,7 +226,7 @@ class Boosting:
                     forest.add_trees(self._cells, first, scores)
                 self.scores[first : first + len(rows)] = scores
 
-            run_over_rows(draw, (len(train), *self.table.samples.shape[1:]), self.n_jobs)
+            over_blocks(draw, (len(train), *self.table.samples.shape[1:]), self.n_jobs)
 
 
 class Tree:

@@ -11,7 +11,7 @@ from morforest._combination import check_columns, combined
 from morforest._fixed_point import CellFormat, Cells, blocks, choose_format, core_dtype
 from morforest._model import Forest, require_same_cells
 from morforest._native import core
-from morforest._parallel import run_over_rows
+from morforest._parallel import over_blocks
 from morforest.dictionary import Axis
 from morforest.dictionary._base import ResolvedDictionary, resolve
 
@@ -46,7 +46,7 @@ class TrainingTable:
             cell_type = "bytes"  # the same forest from half the memory
         tiles = self._tiles and cell_type != "bytes"
         table = core.Table(len(self.X), self.dictionary, cell_type, tiles)
-        run_over_rows(lambda part: self.fill(table, part.start, self.X[part]), self.X.shape, n_jobs)
+        over_blocks(lambda part: self.fill(table, part.start, self.X[part]), self.X.shape, n_jobs)
         self.core = table
 
     @property
