@@ -633,7 +633,7 @@ def test_a_constant_target():
 
 
 BAD = {
-    "max_iter": [0, 1.5, "many"],
+    "max_iter": [0, 1.5, "many", 10**9],
     "learning_rate": [0, -1, "fast", math.nan],
     "subsample": [0, 1.5, None, "half"],
     "splitter": ["best", 1],
@@ -646,13 +646,13 @@ BAD = {
     "n_iter_no_change": [0],
     "tol": [-1],
     "max_features": ["all", 0],
-    "n_jobs": [0],
+    "n_jobs": [0, 10**30],
     "random_state": ["seed"],
     "warm_start": ["yes"],
     "verbose": [-1],
     "loss": ["gini", None],
     "quantile": [0, 1, "half"],
-    "class_weight": ["balanced_subsample", 3],
+    "class_weight": ["balanced_subsample", 3, {0: -1}],
 }
 
 

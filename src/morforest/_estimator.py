@@ -222,7 +222,7 @@ class BaseMorf(BaseEstimator):
         return before
 
     def _check_parameters(self) -> None:
-        check.check_integer("n_estimators", self.n_estimators, 1)
+        check.check_integer("n_estimators", self.n_estimators, 1, check.MAX_TREES)
         check.check_choice("splitter", self.splitter, ("histogram", "exact", "random"))
         check.check_choice("criterion", self.criterion, tuple(self._criteria))
         check.check_choice("direction", self.direction, ("auto", "ridge"), none=True)

@@ -6,6 +6,7 @@ processes, or by whatever backend the caller has chosen with ``joblib.parallel_c
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -39,7 +40,7 @@ def over_rows(work: Callable[[slice], Any], rows: int, size: int, n_jobs: int | 
 def over_even_parts(work: Callable[[slice], Any], rows: int, jobs: int) -> None:
     """Call `work` with one slice of the rows per thread; all slices have about the same length."""
     bounds = [rows * job // jobs for job in range(jobs + 1)]
-    parts = [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    parts = [slice(a, b) for a, b in itertools.pairwise(bounds)]
     over_parts(work, parts, jobs)
 
 

@@ -357,7 +357,7 @@ class BaseBoosting(BaseMorf):
         return held_out
 
     def _check_parameters(self) -> None:
-        check.check_integer("max_iter", self.max_iter, 1)
+        check.check_integer("max_iter", self.max_iter, 1, check.MAX_TREES)
         if not check.is_number(self.learning_rate) or not 0 < self.learning_rate <= 1e6:
             raise ValueError(f"learning_rate must be positive, got {self.learning_rate!r}.")
         share_of_round(self.subsample, 1)
