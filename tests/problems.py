@@ -6,6 +6,7 @@ constants, duplicated rows, single features, classes that do not occur.
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import oracle
@@ -13,7 +14,7 @@ import oracle_forms
 import pytest
 from hypothesis import strategies as st
 from oracle_columns import ColumnAtom, shared
-from oracle_direction import Combination
+from oracle_combination import Combination
 
 from morforest import (
     Atoms,
@@ -29,12 +30,13 @@ from morforest import (
     Pair,
     Patch,
     Raw,
+    SharedAtoms,
     SparseOblique,
     Square,
     Subset,
     Variance,
 )
-from morforest._combination import PENALTIES
+from morforest._columns import PENALTIES
 from morforest._fixed_point import choose_format, choose_target_format, fixed_weights, to_core_dtype
 from morforest._forms import OPS, node_windows
 from morforest._table import TrainingTable
@@ -43,6 +45,7 @@ from morforest.dictionary._views import KINDS
 
 CLASSIFICATION = ("gini", "entropy", "log_loss")
 REGRESSION = ("squared_error", "absolute_error", "poisson")
+SHARED_ALONE = partial(SharedAtoms, combine=None)
 
 
 @dataclass
@@ -69,7 +72,7 @@ class Problem:
 
     def fit(self):
         estimator = MorfClassifier if self.classifies else MorfRegressor
-        model = estimator(self.dictionary, **{"direction": None} | self.parameters)
+        model = estimator(self.dictionary, **self.parameters)
         return model.fit(self.X, self.y, sample_weight=self.sample_weight)
 
 
@@ -228,9 +231,9 @@ def pool_of(dictionary, shape, ordered, channel_axis):
 
 def as_oracle(dictionary, shape, channel_axis=None):
     """The oracle's writing of a dictionary, and the channels it looks at."""
-    if isinstance(dictionary, Subset):
+    if isinstance(dictionary, (Subset, SharedAtoms)):
         found, sources = as_oracle(dictionary.dictionary, shape, channel_axis)
-        return oracle.Subset(found, dictionary._size()), sources
+        return oracle.Subset(found, dictionary.n_atoms), sources
     mixed = isinstance(dictionary, Mixture)
     parts = dictionary.dictionaries if mixed else [dictionary]
     seen = [views_of(part, shape, channel_axis) for part in parts]
@@ -271,7 +274,7 @@ class OracleForest:
         self.dictionary, self.sources = as_oracle(
             problem.dictionary, problem.shape, problem.channel_axis
         )
-        if getattr(problem.dictionary, "per", None) == "forest":
+        if isinstance(problem.dictionary, SharedAtoms):
             order = self.canonical_order()
             self.dictionary = shared(self.dictionary, self.cells(self.X), order, self.seed)
         self.trees = [self._grow(tree) for tree in range(self.n_trees)]
@@ -337,7 +340,7 @@ class OracleForest:
         growth = oracle.Growth(
             n_candidates=self.parameters["max_features"],
             bits=self.bits,
-            penalties=PENALTIES if self.parameters.get("direction") == "ridge" else (),
+            penalties=PENALTIES if getattr(self.problem.dictionary, "combine", None) else (),
             **{name: self.parameters[name] for name in limits if name in self.parameters},
         )
         fraction = self.parameters.get("min_weight_fraction_leaf", 0.0)
@@ -588,8 +591,8 @@ def dictionaries(draw, rng, shape, channel_axis=None, derived=False, mixed=True)
         case "axis":
             return Axis()
         case "subset":
-            per = draw(st.sampled_from(["tree", "forest"]))
-            return Subset(draw(one), draw(st.sampled_from([1, 3, 17, 70])), per)
+            kind = draw(st.sampled_from([Subset, SHARED_ALONE]))
+            return kind(draw(one), draw(st.sampled_from([1, 3, 17, 70])))
         case "rate":
             return SparseOblique(rate=draw(st.sampled_from([0.3, 1.0, 3.0, 9.5])))
         case "density":

@@ -34,6 +34,7 @@ from morforest import (
     MorfBoostingClassifier,
     MorfBoostingRegressor,
     Patch,
+    SharedAtoms,
     SparseOblique,
     Subset,
     _losses,
@@ -142,7 +143,7 @@ def the_oracle(problem, model):
     plan = resolve(given, problem.X.shape[1:])
     hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds)).core.hash
     order = np.lexsort((weights, y, hashes))
-    if getattr(problem.dictionary, "per", None) == "forest":
+    if isinstance(problem.dictionary, SharedAtoms):
         dictionary = shared(dictionary, cells, order, model._seed)
     subsample = parameters["subsample"]
     quantile = {"absolute_error": 0.5, "quantile": parameters.get("quantile")}.get(loss)

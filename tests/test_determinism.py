@@ -14,6 +14,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 import morforest
@@ -35,14 +36,15 @@ from morforest import (
     Patch,
     Raw,
     SeriesCopies,
+    SharedAtoms,
     SparseOblique,
     Square,
     Subset,
     Variance,
 )
-from morforest._combination import GivenColumns
 from morforest._native import core
 from morforest._pickling import raw_sources
+from morforest.dictionary._features import GivenColumns
 
 GOLDEN = Path(__file__).with_name("golden.json")
 SPLITTERS = ("histogram", "exact", "random")
@@ -388,7 +390,7 @@ NONLINEAR = Mixture(
 
 HALVES = Mixture([Axis(), SparseOblique()])
 BOOSTED = {"max_iter": 4, "subsample": 0.5, "min_samples_leaf": 5, "random_state": 0}
-COLUMNS = Subset(Haar(1, 2, pool=["proportion", "mean"], views=[Raw(), Difference()]), 50, "forest")
+COLUMNS = SharedAtoms(Haar(1, 2, pool=["proportion", "mean"], views=[Raw(), Difference()]), 50)
 
 
 def boosted(dictionary=None, **parameters):
@@ -448,7 +450,7 @@ def golden_cases():
             cases[f"classes, {name}"] = (classifier(**parameters), flat, labels, None)
             cases[f"numbers, {name}"] = (regressor(**parameters), flat, target, None)
     small = X.reshape(len(X), -1)
-    ridge = {"direction": "ridge", "max_features": 30, "bootstrap": True}
+    ridge = {"max_features": 30, "bootstrap": True}
     wide = flat * [1, 1, 1, 1e-7, 1e9, 1]
     for name, model, samples, truth, weight in (
         ("whole weights", classifier(), X, y, weights),
@@ -506,14 +508,14 @@ def golden_cases():
         ("boosted subset", boosted(Subset(Pair(1, 3), 30), max_iter=12), X, y, None),
         (
             "columns of pooled",
-            classifier(Subset(NONLINEAR, 90, "forest"), direction=None),
+            classifier(SharedAtoms(NONLINEAR, 90, None)),
             X,
             y,
             weights / 3 + 0.5,
         ),
         (
             "columns, copies",
-            classifier(COLUMNS, augment=ImageCopies(copies=1), direction=None),
+            classifier(clone(COLUMNS).set_params(combine=None), augment=ImageCopies(copies=1)),
             X,
             y,
             None,
@@ -521,10 +523,9 @@ def golden_cases():
         (
             "columns of floats",
             regressor(
-                Subset(
-                    Haar(1, 2, size_distribution="log", pool=["proportion", "max"]), 60, "forest"
+                SharedAtoms(
+                    Haar(1, 2, size_distribution="log", pool=["proportion", "max"]), 60, None
                 ),
-                direction=None,
             ),
             flat,
             target,
@@ -532,7 +533,7 @@ def golden_cases():
         ),
         (
             "columns of a wide range",
-            regressor(Subset(Patch(1, 3), 60, "forest")),
+            regressor(SharedAtoms(Patch(1, 3), 60)),
             wide,
             target,
             None,

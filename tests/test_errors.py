@@ -246,7 +246,6 @@ BAD_PARAMETERS = {
     "data_shape": [3.5, "abc", (2, 2), (0, 6), (), -6, (6.0,), (-2, -3)],
     "channel_axis": [1, -2, "red", 0.5, True],
     "max_features": [0, -1, 0.0, -0.5, "all", True, np.nan, np.inf, [3]],
-    "direction": ["lasso", True, 1, ["ridge"]],
     "splitter": ["best", None, 3],
     "criterion": ["mse", None, 3],
     "max_depth": [0, -1, 2.5, "deep", True],

@@ -8,7 +8,14 @@ import pytest
 from common import assert_same_forest, differ
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import CLASSIFICATION, REGRESSION, assert_same_trees, patches, problems
+from problems import (
+    CLASSIFICATION,
+    REGRESSION,
+    SHARED_ALONE,
+    assert_same_trees,
+    patches,
+    problems,
+)
 from scipy import stats
 from test_determinism import whole_numbers
 from test_oracle import examples
@@ -247,8 +254,8 @@ def nonlinear_dictionaries(draw, rng, shape, mixed=True):
     except ValueError:  # no room to move, or for so many lobes
         return Patch(1, 1, pool="max", window=1) if max(shape[-2:]) > 1 else Patch(1, 1)
     if mixed and draw(st.integers(0, 3)) == 0:
-        per = draw(st.sampled_from(["tree", "forest"]))
-        return Subset(found, draw(st.sampled_from([2, 20])), per)
+        kind = draw(st.sampled_from([Subset, SHARED_ALONE]))
+        return kind(found, draw(st.sampled_from([2, 20])))
     return found
 
 

@@ -19,6 +19,7 @@ from morforest import (
     MorfRegressor,
     Pair,
     Patch,
+    SharedAtoms,
     Subset,
     _parallel,
     _rounds,
@@ -137,9 +138,13 @@ def test_bad_numbers_of_atoms_are_refused(n_atoms):
 
 def test_subsets_stand_outermost():
     X, y = digits(40)
-    with pytest.raises(ValueError, match="make a Subset of the Mixture"):
+    with pytest.raises(ValueError, match=r"write Subset\(Mixture\("):
         fitted(Mixture([Subset(Patch()), Axis()]), X, y)
-    with pytest.raises(ValueError, match="must not be a Subset itself"):
-        fitted(Subset(Subset(Patch())), X, y)
+    with pytest.raises(ValueError, match=r"write SharedAtoms\(Mixture\("):
+        fitted(Mixture([SharedAtoms(Patch()), Axis()]), X, y)
+    for outer in (Subset, SharedAtoms):
+        for inner in (Subset, SharedAtoms):
+            with pytest.raises(ValueError, match=f"must not be a {inner.__name__} itself: write "):
+                fitted(outer(inner(Patch())), X, y)
     with pytest.raises(TypeError, match="dictionary must be a dictionary such as"):
         fitted(Subset("patch"), X, y)

@@ -11,7 +11,7 @@ import numpy as np
 from morforest._fixed_point import to_core_dtype
 from morforest._grow import grow_trees, sum_out_of_bag
 from morforest._native import core
-from morforest.dictionary import Subset
+from morforest.dictionary import SharedAtoms
 from morforest.dictionary._base import ResolvedDictionary, resolve
 from morforest.dictionary._presets import choose_dictionary, names_for
 
@@ -50,8 +50,8 @@ def try_dictionaries(
     scores = {}
     for name in names_for(shape, channel_axis):
         chosen = choose_dictionary(name, shape, channel_axis)
-        if isinstance(chosen, Subset) and chosen.per == "forest":
-            chosen = Subset(chosen.dictionary, FEW_ATOMS, per="forest")
+        if isinstance(chosen, SharedAtoms):
+            chosen = SharedAtoms(chosen.dictionary, FEW_ATOMS)
         plan = resolve(chosen, shape, channel_axis)
         first, second = _errors_out_of_bag(plan, X, target, weights, truth, classes, trees, like)
         seen = np.isfinite(first[:, 0]) & np.isfinite(second[:, 0])
@@ -88,7 +88,7 @@ def _errors_out_of_bag(
     from morforest.forest import MorfClassifier, MorfRegressor
 
     model: Any = (MorfClassifier if classes else MorfRegressor)(bootstrap=True, n_jobs=like.n_jobs)
-    if plan.dictionary._columns():
+    if plan.n_shared_atoms:
         model.max_features = FEW_CANDIDATES
     model._seed = 0
     if classes:

@@ -28,7 +28,12 @@ LARGEST_EXPONENT = 1000
 HELD_VALUES = 1 << 24  # of training samples that are held at a time before they are standardised
 BLOCK_VALUES = 1 << 17  # computed at a time
 COLUMN_CELLS = Cells("int16", 0, float(LARGEST))
-COMBINED_CELLS = Cells("int32", 0, float(LARGEST))  # where splits add columns up, see _direction.py
+COMBINED_CELLS = Cells("int32", 0, float(LARGEST))  # where nodes combine columns
+# Penalties of a node's ridge regression, relative to the mean sum of squares of its columns, the
+# largest first: among equals the earlier wins. In this unit the eigenvalues of d columns add up to
+# d and a few large ones carry most, so that the grid reaches from nearly no shrinkage to that of
+# all but the largest.
+PENALTIES = (10.0, 1.0, 0.1, 0.01)
 
 TYPES: dict[str, Any] = {
     "views": np.uint32,

@@ -12,12 +12,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from morforest import _combination as direction
 from morforest import _parameters as check
 from morforest import _validation as validation
 from morforest._attribution import Attributions, attribute, shaped
 from morforest._auto import best_name, try_dictionaries
 from morforest._bagging import make_bagging
+from morforest._columns import PENALTIES
 from morforest._fixed_point import (
     WEIGHT_LIMIT,
     TargetFormat,
@@ -170,15 +170,15 @@ class BaseMorf(BaseEstimator):
         whole = None if weights is None else whole_weights(weights)
         fractional = weights if whole is None else None
         total = len(X) if whole is None else int(whole.sum())
-        learns = direction.learns_directions(self.direction, plan)
-        draws = self._bag_size(total, learns)
-        rule = self._rule(X.shape[1], draws or total, learns, plan.dictionary._columns())
+        combines = plan.combines
+        draws = self._bag_size(total, combines)
+        rule = self._rule(X.shape[1], draws or total, combines, plan.n_shared_atoms)
         class_factors = self._class_factors(target, weights)
         copier = make_copier(self.augment, plan.shape, plan.channel_axis, X)
 
         # Nothing above takes long, so that mistakes show at once.
         earlier = getattr(self, "dictionary_", None)
-        table = make_table(X, plan, self._seed, self.n_jobs, before, earlier, learns)
+        table = make_table(X, plan, self._seed, self.n_jobs, before, earlier, combines)
         tree_weight = WEIGHT_LIMIT if fractional is not None and not draws else draws or total
         tree_weight *= 1 + (copier.copies if copier else 0)
         targets, target_format = self._encode_target(target, tree_weight)
@@ -225,7 +225,6 @@ class BaseMorf(BaseEstimator):
         check.check_integer("n_estimators", self.n_estimators, 1, check.MAX_TREES)
         check.check_choice("splitter", self.splitter, ("histogram", "exact", "random"))
         check.check_choice("criterion", self.criterion, tuple(self._criteria))
-        check.check_choice("direction", self.direction, ("auto", "ridge"), none=True)
         check.check_integer("max_depth", self.max_depth, 1, none=True)
         check.check_fraction("min_weight_fraction_leaf", self.min_weight_fraction_leaf, 0.0, 0.5)
         check.check_fraction("min_impurity_decrease", self.min_impurity_decrease, 0.0, np.inf)
@@ -253,23 +252,23 @@ class BaseMorf(BaseEstimator):
                 f"max_samples={self.max_samples!r} needs bootstrap=True, or leave it None."
             )
 
-    def _rule(self, features: int, samples: int, learns: bool, atoms: int) -> dict[str, Any]:
+    def _rule(self, features: int, samples: int, combines: bool, atoms: int) -> dict[str, Any]:
         """Gather the growth rule as the core takes it."""
         max_features = self.max_features
         if isinstance(max_features, str) and max_features == "auto":
-            max_features = direction.CANDIDATES if learns else self._max_features
+            max_features = validation.COMBINED_CANDIDATES if combines else self._max_features
         candidates = validation.candidate_count(max_features, features)
-        if learns and min(candidates, atoms or candidates) > direction.MOST_CANDIDATES:
+        most = validation.MAX_COMBINED_CANDIDATES
+        if combines and min(candidates, atoms or candidates) > most:
             raise ValueError(
-                f"max_features={max_features!r} asks for {candidates} candidates at each node, "
-                f'direction="ridge" combines {direction.MOST_CANDIDATES} at most: give a smaller '
-                "one."
+                f"max_features={max_features!r} asks for {candidates} candidates at each node, but "
+                f"at most {most} can be combined: give a smaller max_features, or combine=None."
             )
         return {
             "criterion": self._criteria[self.criterion],
             "splitter": self.splitter,
             "candidates": candidates,
-            "penalties": list(direction.PENALTIES) if learns else [],
+            "penalties": list(PENALTIES) if combines else [],
             "max_depth": limit(self.max_depth),
             "min_samples_split": limit(
                 max(
@@ -284,9 +283,9 @@ class BaseMorf(BaseEstimator):
             "max_leaf_nodes": limit(self.max_leaf_nodes),
         }
 
-    def _bag_size(self, total: int, learns: bool) -> int:
+    def _bag_size(self, total: int, combines: bool) -> int:
         free = isinstance(self.bootstrap, str) and not self.oob_score and self.max_samples is None
-        if not self.bootstrap or (free and learns):
+        if not self.bootstrap or (free and combines):
             return 0
         if self.max_samples is None:
             return total

@@ -66,7 +66,7 @@ class Boosting:
             copied = self.copier is not None and (first or number % self.period == 0)
             if copied:
                 self._draw_copies(number // self.period)
-            if self.table.plan.dictionary._subset() and (
+            if self.table.plan.atoms_per_tree and (
                 first or copied or number % ROUNDS_A_SUBSET == 0
             ):
                 self._draw_subset(number // ROUNDS_A_SUBSET)

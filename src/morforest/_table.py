@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, DRAW, LARGEST, Columns
-from morforest._combination import check_columns, combined
 from morforest._fixed_point import CellFormat, Cells, blocks, choose_format, core_dtype
 from morforest._model import Forest, require_same_cells
 from morforest._native import core
@@ -52,7 +51,7 @@ class TrainingTable:
     @property
     def _tiles(self) -> bool:
         """Whether atoms are computed for all rows at once, which rows in tiles make fast."""
-        return bool(self.plan.dictionary._subset()) and not self.dictionary.has_forms
+        return bool(self.plan.atoms_per_tree) and not self.dictionary.has_forms
 
     def fill(self, table: Any, first: int, X: np.ndarray) -> None:
         """Write samples to the rows of a table from `first` on."""
@@ -115,7 +114,7 @@ class ColumnTable(TrainingTable):
         table: TrainingTable,
         columns: Columns,
         values: np.ndarray,
-        learns: bool,
+        combines: bool,
         n_jobs: int | None,
     ):
         self.columns = columns
@@ -123,7 +122,7 @@ class ColumnTable(TrainingTable):
         self._hash = table.hash  # of the samples, because copies are made from these
         plan = resolve(Axis(), columns.size)
         column_format = CellFormat(0, False, True, float(LARGEST), plan.bounds)
-        cells = COMBINED_CELLS if learns else COLUMN_CELLS
+        cells = COMBINED_CELLS if combines else COLUMN_CELLS
         super().__init__(values, plan, column_format, cells, n_jobs)
 
     @property
@@ -149,17 +148,19 @@ def make_table(
     n_jobs: int | None,
     before: Forest | None = None,
     earlier: Any = None,
-    learns: bool = False,
+    combines: bool = False,
 ) -> TrainingTable:
     """Make what trees are grown on; `before` has `earlier`, a dictionary, and is to be added to.
 
-    Trees that learn combinations need room for their sums.
+    Trees that learn combinations of columns need cells with room for their sums.
     """
-    n_atoms = plan.dictionary._columns()
-    bounds = combined(plan.bounds) if learns and not n_atoms else plan.bounds
-    cell_format, cells = choose_format(X, bounds)
-    if learns and not n_atoms:
-        check_columns(cells.cell_type)
+    n_atoms = plan.n_shared_atoms
+    cell_format, cells = choose_format(X, plan.bounds)
+    if combines and not n_atoms and cells.cell_type != "int32":
+        raise ValueError(
+            f"combinations of given columns need whole numbers from -{LARGEST} to {LARGEST}: "
+            "scale and round X."
+        )
     if before is not None:
         require_same_kind(before, plan, cell_format, earlier)
     table = TrainingTable(X, plan, cell_format, cells, n_jobs)
@@ -171,16 +172,16 @@ def make_table(
         assert before.columns is not None
         columns = before.columns
         values = columns.of(X, n_jobs)
-        learns |= before.combines  # these are asked about rows of the table, too
-    return ColumnTable(table, columns, values, learns, n_jobs)
+        combines |= before.combines  # these are asked about rows of the table, too
+    return ColumnTable(table, columns, values, combines, n_jobs)
 
 
 def require_same_kind(
     before: Forest, plan: ResolvedDictionary, cell_format: CellFormat, earlier: Any
 ) -> None:
     """Raise unless trees of this plan and format may follow those of an earlier fit."""
-    shared = bool(plan.dictionary._columns())
-    if shared != (before.columns is not None) or (shared and plan.dictionary != earlier):
+    shared = bool(plan.n_shared_atoms)
+    if shared != (before.columns is not None) or (shared and not plan.has_atoms_of(earlier)):
         raise ValueError(
             f"warm_start needs the dictionary of the first fit where all trees share its atoms: "
             f"had {earlier!r}, got {plan.dictionary!r}. Set it back, or fit a new model."

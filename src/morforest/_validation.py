@@ -22,6 +22,8 @@ from morforest._parameters import check_choice, is_integer, is_number
 MAX_CLASSES = 65_536
 MAX_TARGET = 1e300  # sums over trees stay finite
 MAX_CANDIDATES = 10_000_000
+COMBINED_CANDIDATES = 100  # which a node combines where max_features="auto"
+MAX_COMBINED_CANDIDATES = 2**14  # beyond, the core's sums might overflow
 
 
 def check_samples(estimator: Any, X: Any, *, fitting: bool) -> tuple[np.ndarray, tuple[int, ...]]:

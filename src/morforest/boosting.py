@@ -183,6 +183,11 @@ class BaseBoosting(BaseMorf):
         if self.dictionary is None and len(shape) == 1:
             chosen = Mixture([Axis(), chosen])
         plan = resolve(chosen, shape, self.channel_axis)
+        if plan.combine == "ridge":
+            raise ValueError(
+                f"dictionary={chosen!r} asks for learned combinations of atoms, which boosting "
+                'does not offer: use combine="auto" or combine=None.'
+            )
         plan = replace(plan, dictionary=clone(plan.dictionary))
 
         before = self._forest if self.warm_start else None

@@ -35,12 +35,8 @@ _PARAMETERS = """dictionary : dictionary object, name or None, default=None
     max_features : {{"auto", "sqrt", "log2"}}, int, float or None, default="auto"
         How many candidates are drawn at each node, from the number of features: its square root,
         its logarithm, a share (floats may exceed 1), itself (None), or the integer given. "auto"
-        is {max_features}; where nodes learn directions, 100 or as many as there are atoms.
-    direction : {{"auto", "ridge"}} or None, default="auto"
-        Whether each node is offered, beside its candidates, one linear combination of them that
-        it learns from its samples by ridge regression: of two random groups of its classes, or
-        of the target. "ridge" needs atoms that all trees share, ``Subset(..., per="forest")``;
-        "auto" learns where some of these are not linear: pooled, or variances.
+        is {max_features}; where nodes combine candidates, 100 or as many as there are atoms (see
+        :class:`SharedAtoms`).
     splitter : {{"histogram", "exact", "random"}}, default={splitter}
         How thresholds are found. "exact" tries every midpoint. "histogram" does so in small nodes
         and tries 64 equal steps in large ones. "random" draws one threshold a candidate, as
@@ -67,7 +63,8 @@ _FOREST_SIZE = """n_estimators : int, default=500
 _FOREST_PARAMETERS = """
     bootstrap : bool or "auto", default="auto"
         Whether each tree sees a bootstrap sample, or all samples. "auto" draws a sample, but not
-        where nodes learn directions: such trees differ enough, and all samples teach them more.
+        where nodes learn combinations of atoms: such trees differ enough, and all samples teach
+        them more.
         With `oob_score` or `max_samples` it always draws.
     max_samples : int, float or None, default=None
         Size of a bootstrap sample: None for as many as there are samples, else a number, or a
@@ -161,7 +158,6 @@ class MorfClassifier(Classification):
         data_shape: Any = None,
         channel_axis: int | None = None,
         max_features: Any = "auto",
-        direction: str | None = "auto",
         splitter: str = "histogram",
         criterion: str = "gini",
         max_depth: int | None = None,
@@ -185,7 +181,6 @@ class MorfClassifier(Classification):
         self.data_shape = data_shape
         self.channel_axis = channel_axis
         self.max_features = max_features
-        self.direction = direction
         self.splitter = splitter
         self.criterion = criterion
         self.max_depth = max_depth
@@ -237,7 +232,6 @@ class MorfRegressor(Regression):
         data_shape: Any = None,
         channel_axis: int | None = None,
         max_features: Any = "auto",
-        direction: str | None = "auto",
         splitter: str = "histogram",
         criterion: str = "squared_error",
         max_depth: int | None = None,
@@ -260,7 +254,6 @@ class MorfRegressor(Regression):
         self.data_shape = data_shape
         self.channel_axis = channel_axis
         self.max_features = max_features
-        self.direction = direction
         self.splitter = splitter
         self.criterion = criterion
         self.max_depth = max_depth
@@ -307,7 +300,6 @@ class MorfTreeClassifier(Classification):
         data_shape: Any = None,
         channel_axis: int | None = None,
         max_features: Any = "auto",
-        direction: str | None = "auto",
         splitter: str = "exact",
         criterion: str = "gini",
         max_depth: int | None = None,
@@ -323,7 +315,6 @@ class MorfTreeClassifier(Classification):
         self.data_shape = data_shape
         self.channel_axis = channel_axis
         self.max_features = max_features
-        self.direction = direction
         self.splitter = splitter
         self.criterion = criterion
         self.max_depth = max_depth
@@ -364,7 +355,6 @@ class MorfTreeRegressor(Regression):
         data_shape: Any = None,
         channel_axis: int | None = None,
         max_features: Any = "auto",
-        direction: str | None = "auto",
         splitter: str = "exact",
         criterion: str = "squared_error",
         max_depth: int | None = None,
@@ -379,7 +369,6 @@ class MorfTreeRegressor(Regression):
         self.data_shape = data_shape
         self.channel_axis = channel_axis
         self.max_features = max_features
-        self.direction = direction
         self.splitter = splitter
         self.criterion = criterion
         self.max_depth = max_depth

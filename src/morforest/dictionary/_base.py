@@ -112,8 +112,32 @@ class ResolvedDictionary:
         probabilities = [probability for _, probability in self.dictionary._flatten()]
         if len(probabilities) > 1:
             built.set_cumulative(cumulative_fractions(np.asarray(probabilities)))
-        built.set_subset(self.dictionary._subset())
+        built.set_subset(self.atoms_per_tree)
         return built
+
+    @property
+    def atoms_per_tree(self) -> int:
+        """Number of atoms that each tree draws for all of its nodes; 0 if nodes draw their own."""
+        return self.dictionary._atoms_per_tree()
+
+    @property
+    def n_shared_atoms(self) -> int:
+        """Number of atoms that all trees share; 0 if trees draw their own."""
+        return self.dictionary._shared_atoms()
+
+    @property
+    def combine(self) -> str | None:
+        """What the user asked for: "ridge", "auto", or None where nodes never combine atoms."""
+        return self.dictionary._combine()
+
+    @property
+    def combines(self) -> bool:
+        """Whether the nodes of a forest learn linear combinations of their candidates."""
+        return self.combine == "ridge" or (self.combine == "auto" and self.bounds.forms)
+
+    def has_atoms_of(self, other: Dictionary) -> bool:
+        """Say whether a forest of another dictionary shares the atoms that this one would draw."""
+        return self.dictionary._same_atoms(other)
 
     def _components(self) -> list[Dictionary]:
         return [part for part, _ in self.dictionary._flatten()]
@@ -192,13 +216,21 @@ class Dictionary(BaseEstimator):
     def _flatten(self) -> list[tuple[Dictionary, float]]:
         return [(self, 1.0)]
 
-    def _subset(self) -> int:
-        """Return how many atoms a tree draws for all of its nodes; 0: nodes draw their own."""
+    def _atoms_per_tree(self) -> int:
+        """Return how many atoms a tree draws for all of its nodes; 0 if nodes draw their own."""
         return 0
 
-    def _columns(self) -> int:
-        """Return how many atoms are drawn for all trees; 0: trees draw their own."""
+    def _shared_atoms(self) -> int:
+        """Return how many atoms are drawn for all trees; 0 if trees draw their own."""
         return 0
+
+    def _combine(self) -> str | None:
+        """Return whether nodes combine their candidates: "ridge", "auto" or None."""
+        return None
+
+    def _same_atoms(self, other: Dictionary) -> bool:
+        """Say whether both draw the same atoms, whatever nodes do with them."""
+        return self == other
 
     def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
         """Raise if the parameters make no sense for samples of this shape."""

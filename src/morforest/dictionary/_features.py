@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from morforest._parameters import is_number
 from morforest.dictionary._base import Bounds, Dictionary, cumulative_fractions, to_numbers
 
+COMBINATION_MASS = 2.0**17  # bounds the sum of the absolute weights of a learned combination
+
 
 class Axis(Dictionary):
     """Single features: the dictionary of a random forest.
@@ -29,6 +31,26 @@ class Axis(Dictionary):
 
     def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
         built.add_axis()
+
+
+class GivenColumns(Axis):
+    """Features that are columns of shared atoms already, whose combinations nodes may learn.
+
+    This class is internal. Tests use it to compare learned combinations of columns that they choose
+    themselves with the oracle. The features are whole numbers of at most 8191 in size.
+    """
+
+    def __init__(self, combine: str | None = "ridge"):
+        self.combine = combine
+
+    def _combine(self) -> str | None:
+        return self.combine
+
+    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
+        if self.combine is None:
+            return super()._bounds(shape, channel_axis)
+        mass = COMBINATION_MASS
+        return Bounds(mass=mass, nonnegative=False, integral=True, side=mass)
 
 
 class SparseOblique(Dictionary):

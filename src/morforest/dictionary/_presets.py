@@ -6,7 +6,7 @@ from typing import Any
 
 from morforest.dictionary._base import Dictionary, resolve
 from morforest.dictionary._boxes import Haar, Pair, Patch, Variance
-from morforest.dictionary._compose import Mixture, Subset
+from morforest.dictionary._compose import Mixture, SharedAtoms, Subset
 from morforest.dictionary._features import Axis, SparseOblique
 from morforest.dictionary._kernels import ROCKET_LENGTH, Kernel
 from morforest.dictionary._views import Difference, Gradient, Magnitude, Raw
@@ -35,9 +35,9 @@ def choose_dictionary(
         case "image":
             return _image(shape, axes)
         case "series":
-            return Subset(_series(shape, axes), per="forest")
+            return SharedAtoms(_series(shape, axes))
         case "series-pooled":
-            return Subset(_pooled(shape, axes, counts=8), per="forest")
+            return SharedAtoms(_pooled(shape, axes, counts=8))
     names = ", ".join(map(repr, NAMES))
     if dictionary == "auto":
         raise ValueError(
