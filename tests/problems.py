@@ -304,7 +304,7 @@ class OracleForest:
     def canonical_order(self):
         X = to_core_dtype(self.X.reshape(len(self.X), -1))
         plan = resolve(self.problem.dictionary, self.problem.shape, self.problem.channel_axis)
-        hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds)).core.hash
+        hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds)).table.hash
         return np.lexsort((self.target, hashes))
 
     def bag(self, key):

@@ -202,7 +202,7 @@ def test_scores_of_copies_are_those_of_the_model():
 
     def watched(self, generation):
         draw(self, generation)
-        seen.append((self.scores.copy(), self._cells, list(self.trees), self.baseline))
+        seen.append((self.scores.copy(), self._table, list(self.trees), self.baseline))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_rounds.Boosting, "_draw_copies", watched)

@@ -75,7 +75,7 @@ def test_labels_come_in_pieces_and_probabilities_at_once(monkeypatch):
     X = digits()[0]
     model = fit_digits()
     expected = model.classes_[model.predict_proba(X).argmax(axis=1)]
-    monkeypatch.setattr("morforest._estimator.PROBABILITIES", 70)  # seven rows of ten classes
+    monkeypatch.setattr("morforest._forest_base.PROBABILITIES", 70)  # seven rows of ten classes
     np.testing.assert_array_equal(model.predict(X), expected)
 
 
