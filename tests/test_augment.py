@@ -94,13 +94,13 @@ def test_wrapped_series_are_rotated():
     np.testing.assert_allclose(out[0], X[0, np.minimum(np.arange(12) + 5, 11)], atol=1e-12)
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("axis", [1, 2, 3, -1])
 def test_channels_move_alike(axis):
     X = np.random.default_rng(0).normal(size=(6, 5, 7))
-    colours = np.stack([X, 2 * X, -X], axis=axis + 1)
+    colours = np.stack([X, 2 * X, -X], axis=axis)
     for augment in (ImageCopies(), SeriesCopies()):
         copies = augment.sample(colours, 3, channel_axis=axis)
-        first, second, third = np.moveaxis(copies, axis + 1, 0)
+        first, second, third = np.moveaxis(copies, axis, 0)
         np.testing.assert_allclose(second, 2 * first, atol=1e-9)
         np.testing.assert_allclose(third, -first, atol=1e-9)
         if isinstance(augment, ImageCopies):

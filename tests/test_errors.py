@@ -244,7 +244,7 @@ def test_class_weights_that_leave_nothing_are_refused():
 BAD_PARAMETERS = {
     "n_estimators": [0, -3, 2.5, "many", None, True, 10**9, 10**30],
     "data_shape": [3.5, "abc", (2, 2), (0, 6), (), -6, (6.0,), (-2, -3)],
-    "channel_axis": [1, -2, "red", 0.5, True],
+    "channel_axis": [0, 2, -2, "red", 0.5, True],
     "max_features": [0, -1, 0.0, -0.5, "all", True, np.nan, np.inf, [3]],
     "splitter": ["best", None, 3],
     "criterion": ["mse", None, 3],
@@ -380,8 +380,12 @@ BAD_DICTIONARIES = [
     (Haar(lobes="two", axes=(0, "x")), ValueError, r"axes .*got \(0, 'x'\)"),
     (Haar(lobes="two", axes=True), ValueError, "axes .*got True"),
     (Haar(), ValueError, "3 rectangles of min_size=1 do not fit .*axis 0 of length 2"),
-    (Haar((1, 2), (1, 2), "two"), ValueError, "2 rectangles of min_size=2 .*axis 1 of length 3"),
-    (Haar(1, 1, "square", axes=0), ValueError, "lobes='square' has .*needs two axes"),
+    (
+        Haar((1, 2), (1, 2), lobes="two"),
+        ValueError,
+        "2 rectangles of min_size=2 .*axis 1 of length 3",
+    ),
+    (Haar(1, 1, lobes="square", axes=0), ValueError, "lobes='square' has .*needs two axes"),
     (Haar(lobes="two", views=3), ValueError, "views .*got 3"),
     (Pair(3), ValueError, "min_size=3 along axis 0"),
     (Pair(1, (1, 1, 1)), ValueError, r"max_size=\(1, 1, 1\) has 3 entries"),
@@ -449,11 +453,19 @@ BAD_DICTIONARIES = [
     (Atoms("atoms"), ValueError, "matrix must be"),
     (Atoms(None), (ValueError, TypeError), "matrix"),
     (Atoms(np.ones((2, 6, 1))), ValueError, "matrix"),
-    (Atoms(ONES, [1]), ValueError, r"probabilities has shape \(1,\), expected \(2,\)"),
-    (Atoms(ONES, [1, -1]), ValueError, "probabilities must be finite and not negative"),
-    (Atoms(ONES, [0, 0]), ValueError, "probabilities are all zero"),
-    (Atoms(ONES, [1, np.nan]), ValueError, "probabilities must be finite"),
-    (Atoms(ONES, ["a", "b"]), ValueError, "probabilities"),
+    (
+        Atoms(ONES, probabilities=[1]),
+        ValueError,
+        r"probabilities has shape \(1,\), expected \(2,\)",
+    ),
+    (
+        Atoms(ONES, probabilities=[1, -1]),
+        ValueError,
+        "probabilities must be finite and not negative",
+    ),
+    (Atoms(ONES, probabilities=[0, 0]), ValueError, "probabilities are all zero"),
+    (Atoms(ONES, probabilities=[1, np.nan]), ValueError, "probabilities must be finite"),
+    (Atoms(ONES, probabilities=["a", "b"]), ValueError, "probabilities"),
     (Mixture([]), ValueError, r"dictionaries must be .*got \[\]"),
     (Mixture(None), ValueError, "dictionaries must be .*got None"),
     (Mixture([3]), TypeError, "dictionaries must hold .*got 3"),
@@ -480,9 +492,9 @@ def test_images_and_series_need_their_own_channels():
         with pytest.raises(ValueError, match=r"two axes.*\(6,\).*Difference\(\)"):
             classifier(Patch(views=views)).fit(X, y)
         with pytest.raises(ValueError, match=r"two axes.*one axis of which holds channels"):
-            classifier(Patch(views=views), channel_axis=0).fit(X.reshape(-1, 2, 3), y)
+            classifier(Patch(views=views), channel_axis=1).fit(X.reshape(-1, 2, 3), y)
     with pytest.raises(ValueError, match=r"axes=None leaves no axis.*\(6,\)"):
-        classifier(Haar(), channel_axis=0).fit(X, y)
+        classifier(Haar(), channel_axis=1).fit(X, y)
     with pytest.raises(ValueError, match=r"make \d+ weights of kernels .*fewer or smaller"):
         Kernel("gabor", 1, 100).sample((100, 100))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from morforest._attribution import Attributions, attribute, shaped
 from morforest._auto import best_name, try_dictionaries
 from morforest._model import Forest
 from morforest._training import TrainingData
-from morforest.dictionary._presets import choose_dictionary
+from morforest.dictionary._presets import choose_dictionary, looks_like_series
 
 
 class BaseMorf(BaseEstimator):
@@ -124,12 +125,26 @@ class BaseMorf(BaseEstimator):
         """
         if not isinstance(self.dictionary, str) or self.dictionary != "auto":
             self.__dict__.pop("dictionary_scores_", None)
+            if self.dictionary is None and len(data.shape) == 1:
+                self._hint_at_series(data.X)
             return choose_dictionary(self.dictionary, data.shape, data.channel_axis)
         if self._continues() and self._forest is not None:
             return self.dictionary_
         self.dictionary_scores_ = try_dictionaries(data, n_trees, self._jobs())
         best = best_name(self.dictionary_scores_)
         return choose_dictionary(best, data.shape, data.channel_axis)
+
+    def _hint_at_series(self, X: np.ndarray) -> None:
+        """Warn if flat rows look like series, for which a dictionary by name would do better."""
+        if hasattr(self, "feature_names_in_") or not looks_like_series(X):
+            return
+        warnings.warn(
+            "Neighbouring columns of X are alike, as in time series, but a forest without a "
+            'dictionary takes X for a table. Try dictionary="series", or "auto"; give '
+            'dictionary="sporf" to keep this forest without the warning.',
+            UserWarning,
+            5,
+        )
 
     def apply(self, X: Any) -> np.ndarray:
         """Find the leaf of each sample in each tree.

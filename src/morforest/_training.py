@@ -56,7 +56,7 @@ class TrainingData:
     target: np.ndarray  # class numbers, or numbers for regression
     weights: np.ndarray | None
     shape: tuple[int, ...]  # of one sample
-    channel_axis: int | None
+    channel_axis: int | None  # as users give it: an axis of X
     classes: np.ndarray | None = None  # labels in the order of their numbers; None for regression
     kept: np.ndarray | None = None  # rows that were kept of those given; None for all
     n_given: int = 0  # number of rows before those of weight zero were left out

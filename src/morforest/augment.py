@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 from morforest._native import core
 from morforest._parameters import MAX_COPIES, check_choice, check_integer, is_number
 from morforest.dictionary._base import seed_from
+from morforest.dictionary._shape import SampleShape
 
 __all__ = ["ImageCopies", "SeriesCopies"]
 
@@ -285,14 +286,12 @@ class SeriesCopies(_Copies):
 
 
 def sample_copies(augment: Any, X: Any, random_state: Any, channel_axis: int | None) -> np.ndarray:
-    """Return one copy of each sample of X (n, ...), as float64."""
+    """Return one copy of each sample of X (n, ...), as float64; `channel_axis` is one of X."""
     X = np.asarray(X)
     if X.ndim < 2 or X.dtype.kind not in "buif" or not X.size:
         raise ValueError(f"X must hold samples of numbers, got shape {X.shape} of {X.dtype}.")
-    shape = X.shape[1:]
-    if channel_axis is not None:
-        channel_axis = int(channel_axis) % len(shape)
-    copier = make_copier(augment, shape, channel_axis)
+    samples = SampleShape.of(X.shape[1:], channel_axis)
+    copier = make_copier(augment, samples.lengths, samples.channel_axis)
     assert copier is not None
     rows = X.reshape(len(X), -1).astype(np.float64)
     made = copier(rows, np.arange(len(X)), seed_from(random_state))

@@ -41,8 +41,10 @@ class MorfBoostingClassifier(ClassifierMixin, ClassLabels, BaseBoosting):
         Shape of one sample where X has flat rows, such as ``(28, 28)``. None takes the shape from
         X.
     channel_axis : int or None, default=None
-        Axis of one sample that holds channels (sensors, colours). Patches stay within one channel,
-        unless a tuple of sizes names that axis.
+        Axis of X that holds channels (sensors, colours), counted as NumPy does: 1 for X of shape
+        (n, channels, time), -1 for (n, height, width, 3). Where X has flat rows, it counts the axes
+        of (n, *data_shape). Patches stay within one channel, unless a tuple of sizes names that
+        axis.
     max_features : {"auto", "sqrt", "log2"}, int, float or None, default="auto"
         Number of candidates that each node draws. "sqrt" and "log2" take the square root and the
         binary logarithm of the number of features, a float is a fraction of it (and may exceed 1),
@@ -308,8 +310,10 @@ class MorfBoostingRegressor(RegressorMixin, BaseBoosting):
         Shape of one sample where X has flat rows, such as ``(28, 28)``. None takes the shape from
         X.
     channel_axis : int or None, default=None
-        Axis of one sample that holds channels (sensors, colours). Patches stay within one channel,
-        unless a tuple of sizes names that axis.
+        Axis of X that holds channels (sensors, colours), counted as NumPy does: 1 for X of shape
+        (n, channels, time), -1 for (n, height, width, 3). Where X has flat rows, it counts the axes
+        of (n, *data_shape). Patches stay within one channel, unless a tuple of sizes names that
+        axis.
     max_features : {"auto", "sqrt", "log2"}, int, float or None, default="auto"
         Number of candidates that each node draws. "sqrt" and "log2" take the square root and the
         binary logarithm of the number of features, a float is a fraction of it (and may exceed 1),

@@ -48,7 +48,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of the draws.
     channel_axis : int or None, default=None
-        Axis of a sample that holds channels; see :class:`MorfClassifier`.
+        Axis of X that holds channels, such as 1 or -1; see :class:`MorfClassifier`.
     n_jobs : int or None, default=None
         Number of threads of `transform`; -1 for all processors.
     data_shape : tuple of int or None, default=None
