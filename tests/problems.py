@@ -41,6 +41,7 @@ from morforest._fixed_point import choose_format, choose_target_format, fixed_we
 from morforest._forms import OPS, node_windows
 from morforest._table import TrainingTable
 from morforest.dictionary._base import resolve
+from morforest.dictionary._shape import SampleShape
 from morforest.dictionary._views import KINDS
 
 CLASSIFICATION = ("gini", "entropy", "log_loss")
@@ -68,7 +69,9 @@ class Problem:
 
     @property
     def channel_axis(self):
-        return self.parameters.get("channel_axis")
+        """The axis of a sample that holds channels; the parameter counts the axes of X."""
+        axis = self.parameters.get("channel_axis")
+        return None if axis is None else axis % self.X.ndim - 1
 
     def fit(self):
         estimator = MorfClassifier if self.classifies else MorfRegressor
@@ -132,7 +135,7 @@ def boxes(dictionary, shape, channel_axis, channels, planes):
     where = {"channels": channels, "planes": planes}
     if isinstance(dictionary, Kernel):
         axes = [oracle.PatchAxis(length, 1, 1) for length in shape]
-        kernels = dictionary._kernels(shape, channel_axis)
+        kernels = dictionary._kernels(SampleShape(shape, channel_axis))
         rates = dictionary.dilation
         if rates == "log":
             fits = [
@@ -303,8 +306,10 @@ class OracleForest:
 
     def canonical_order(self):
         X = to_core_dtype(self.X.reshape(len(self.X), -1))
-        plan = resolve(self.problem.dictionary, self.problem.shape, self.problem.channel_axis)
-        hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds)).core.hash
+        plan = resolve(
+            self.problem.dictionary, self.problem.shape, self.parameters.get("channel_axis")
+        )
+        hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds)).table.hash
         return np.lexsort((self.target, hashes))
 
     def bag(self, key):
@@ -578,7 +583,7 @@ def finite_atoms(draw, rng, n_features, whole):
     if draw(SELDOM) and not whole:
         matrix = matrix * 0.3
     weighted = draw(st.booleans())
-    return Atoms(matrix, rng.random(len(matrix)) if weighted else None)
+    return Atoms(matrix, probabilities=rng.random(len(matrix)) if weighted else None)
 
 
 @st.composite
@@ -679,7 +684,8 @@ def problems(draw, criteria, rows=FEW_ROWS, derived=False, of=None, exact=False)
     X = draw(samples(rng, shape, n_rows, exact or derived))
     if of is not None:
         return Problem(X, y, draw(of(rng, shape)), parameters, weights)
-    if draw(st.booleans()):
-        parameters["channel_axis"] = draw(st.integers(0, len(shape) - 1))
-    dictionary = draw(dictionaries(rng, shape, parameters.get("channel_axis"), derived))
+    channel_axis = draw(st.integers(0, len(shape) - 1)) if draw(st.booleans()) else None
+    if channel_axis is not None:
+        parameters["channel_axis"] = channel_axis + draw(st.sampled_from([1, -len(shape)]))
+    dictionary = draw(dictionaries(rng, shape, channel_axis, derived))
     return Problem(X, y, dictionary, parameters, weights)

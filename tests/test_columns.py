@@ -64,7 +64,7 @@ DICTIONARIES = {
 
 
 def shared(name="mixture", n_atoms=60, combine=None):
-    return SharedAtoms(DICTIONARIES[name], n_atoms, combine)
+    return SharedAtoms(DICTIONARIES[name], n_atoms, combine=combine)
 
 
 def fitted(dictionary=None, X=None, y=None, sample_weight=None, **parameters):
@@ -92,7 +92,7 @@ def assert_same(a, b):
 def all_shared(rng, shape):
     """Dictionaries of nonlinear atoms, all of them shared by the forest."""
     return nonlinear_dictionaries(rng, shape).map(
-        lambda found: SharedAtoms(getattr(found, "dictionary", found), 12, None)
+        lambda found: SharedAtoms(getattr(found, "dictionary", found), 12, combine=None)
     )
 
 
@@ -130,7 +130,7 @@ def test_rounds_over_columns_equal_the_oracle(name):
         "subsample": 0.7,
         "splitter": "exact",
         "min_samples_leaf": 2,
-        "l2": 0.5,
+        "l2_regularization": 0.5,
         "learning_rate": 0.3,
         "random_state": 3,
     }
@@ -347,9 +347,7 @@ def clone_fitted(model):
 
 def test_auto_tries_them(monkeypatch):
     X, y = digits(200)
-    monkeypatch.setattr(
-        morforest.dictionary._presets, "_image", lambda shape, axes: shared("patches")
-    )
+    monkeypatch.setattr(morforest.dictionary._presets, "_image", lambda shape: shared("patches"))
     model = fitted("auto", X, y)
     assert model.dictionary_scores_["image"] > 0.5
     assert (model._forest.columns is None) == (model.dictionary_ != shared("patches"))
@@ -386,7 +384,7 @@ def test_importances_are_those_of_nodes_with_the_same_atoms(name):
     X, y = digits(200)
     if name == "kernels":
         X = X.reshape(-1, 64)
-    model = fitted(SharedAtoms(SERIES[name], 40, None), X, y)
+    model = fitted(SharedAtoms(SERIES[name], 40, combine=None), X, y)
     forest, columns = model._forest, model._forest.columns
     column, _ = forest._columns_of_nodes()
     split = forest.is_split()
@@ -429,7 +427,7 @@ def test_combinations_are_in_the_units_of_the_data(scale):
     rng = np.random.default_rng(0)
     X = scale * (5 + rng.normal(size=(300, 6, 10)))
     y = X[:, 2, 3:6].sum(axis=1) > X[:, 3, 3:6].sum(axis=1)
-    dictionary = SharedAtoms(Patch(max_size=4), 200, "ridge")
+    dictionary = SharedAtoms(Patch(max_size=4), 200, combine="ridge")
     model = MorfClassifier(dictionary, n_estimators=9, random_state=0)
     forest = model.fit(X, y)._forest
     several = np.flatnonzero(forest.term_count > 1)
@@ -452,7 +450,7 @@ def test_thresholds_are_in_the_units_of_the_data(name, scale):
     X, y = digits(200)
     X = X.reshape(-1, 64) * scale
     dictionary = SERIES[name]
-    forest = fitted(SharedAtoms(dictionary, 40, None), X, y)._forest
+    forest = fitted(SharedAtoms(dictionary, 40, combine=None), X, y)._forest
     features = AtomFeatures(dictionary, 40, random_state=0).fit(X)
     columns = forest.columns
     features._atoms = {
@@ -485,7 +483,7 @@ def test_pooled_atoms_round_a_range_that_integers_do_not_hold():
     X, y, _ = table(100)
     wide = X * [1, 1, 1, 1e-12, 1e12, 1]
     with pytest.warns(UserWarning, match="many orders of magnitude"):
-        fitted(SharedAtoms(Patch(1, 3, pool="max"), 20, None), wide, y)
+        fitted(SharedAtoms(Patch(1, 3, pool="max"), 20, combine=None), wide, y)
     model = fitted(SharedAtoms(Patch(1, 3), 20), wide, y)
     assert model._forest.columns.cell_format.real
     assert np.isfinite(model.predict_proba(X * 1e300)).all()

@@ -155,7 +155,10 @@ def test_auto_combines_atoms_that_are_not_linear(dictionary, combines):
     X, y = columns(60, 10)
     models = {
         combine: MorfClassifier(
-            SharedAtoms(dictionary, 20, combine), n_estimators=3, bootstrap=True, random_state=0
+            SharedAtoms(dictionary, 20, combine=combine),
+            n_estimators=3,
+            bootstrap=True,
+            random_state=0,
         )
         .set_params(max_features=10)
         .fit(X, y > 0)
@@ -183,7 +186,9 @@ def test_boosting_combines_no_atoms(estimator):
     with pytest.raises(ValueError, match=r'combine=.ridge.*boosting does not.*use combine="auto"'):
         estimator(dictionary, max_iter=3).fit(X, y)
     auto, none = (
-        estimator(SharedAtoms(Variance(2), 20, combine), max_iter=3, random_state=0).fit(X, y)
+        estimator(SharedAtoms(Variance(2), 20, combine=combine), max_iter=3, random_state=0).fit(
+            X, y
+        )
         for combine in ("auto", None)
     )
     assert_same_forest(auto, none)

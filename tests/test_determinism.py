@@ -145,7 +145,7 @@ def test_the_number_of_jobs_does_not_matter_in_regression():
     assert_same(one, many, np.concatenate([X] * 5))
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky", "sequential"])
+@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing", "sequential"])
 def test_the_backend_does_not_matter(backend):
     X, y = digits()
     expected = classifier(Mixture([Patch(max_size=3), Axis()]), n_estimators=8).fit(X, y)
@@ -430,7 +430,7 @@ def golden_cases():
     }.items():
         cases[f"table, {name}"] = (regressor(dictionary), flat, target, None)
     cases["volumes, channels"] = (
-        classifier(Haar(views=[Gradient(4), Square()]), channel_axis=0),
+        classifier(Haar(views=[Gradient(4), Square()]), channel_axis=1),
         X.reshape(-1, 4, 4, 4),
         y,
         None,
@@ -467,7 +467,7 @@ def golden_cases():
         ("wide range", classifier(Axis()), wide, labels, None),
         ("wide range of sums", classifier(), wide, labels, None),
         ("large integers", classifier(), (flat * 1000).astype(np.int64) * 2**40, labels, None),
-        ("channels", classifier(Patch(2, 3), channel_axis=0), X, y, None),
+        ("channels", classifier(Patch(2, 3), channel_axis=1), X, y, None),
         ("volumes", classifier(), X.reshape(-1, 4, 4, 4), y, None),
         ("copies", classifier(Patch(max_size=3), augment=ImageCopies()), X, y, None),
         ("copies of series", classifier(Axis(), augment=SeriesCopies()), X, y, None),
@@ -500,7 +500,7 @@ def golden_cases():
         ("pooled pairs", classifier(Pair(1, 3, pool=["proportion", "max"])), X, y, None),
         (
             "series by name",
-            classifier("series", channel_axis=0),
+            classifier("series", channel_axis=1),
             X.reshape(-1, 4, 16),
             y,
             None,
@@ -511,7 +511,7 @@ def golden_cases():
         ("boosted subset", boosted(Subset(Pair(1, 3), 30), max_iter=12), X, y, None),
         (
             "columns of pooled",
-            classifier(SharedAtoms(NONLINEAR, 90, None)),
+            classifier(SharedAtoms(NONLINEAR, 90, combine=None)),
             X,
             y,
             weights / 3 + 0.5,
@@ -527,7 +527,9 @@ def golden_cases():
             "columns of floats",
             regressor(
                 SharedAtoms(
-                    Haar(1, 2, size_distribution="log", pool=["proportion", "max"]), 60, None
+                    Haar(1, 2, size_distribution="log", pool=["proportion", "max"]),
+                    60,
+                    combine=None,
                 ),
             ),
             flat,

@@ -67,7 +67,7 @@ def test_pairs_across_a_signed_channel_do_not_overflow():
     X[0, :, 3:] = X[1, :, :4] = 255
     X[2, ::2] = 255
     channels = [Difference(-1), Magnitude()]
-    dictionary = Pair((64, 1), (64, 1), (0, 7), views=channels)
+    dictionary = Pair((64, 1), (64, 1), reach=(0, 7), views=channels)
     plan = resolve(dictionary, (64, 8))
     flat = X.reshape(4, -1)
     cells = choose_format(flat, plan.bounds)[1]

@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator
 
 from morforest._native import core
 from morforest._parameters import check_random_state, is_integer
+from morforest.dictionary._shape import SampleShape
 from morforest.dictionary._views import RAW, View, to_core, views_of
 
-MAX_AXES = 16
 NO_WINDOWS = np.empty(0, dtype=np.uint64)
 
 
@@ -66,8 +66,17 @@ class ResolvedDictionary:
     """A dictionary resolved for a sample shape: what a fit passes around and pickles."""
 
     dictionary: Dictionary
-    shape: tuple[int, ...]
-    channel_axis: int | None
+    samples: SampleShape
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of a sample."""
+        return self.samples.lengths
+
+    @property
+    def channel_axis(self) -> int | None:
+        """The axis of a sample that holds channels, counted from 0."""
+        return self.samples.channel_axis
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -76,7 +85,7 @@ class ResolvedDictionary:
         forms, positions = False, 0.0
         derived: dict[View, float] = {}
         for part in self._components():
-            bounds = part._bounds(self.shape, self.channel_axis)
+            bounds = part._bounds(self.samples)
             nonnegative &= bounds.nonnegative
             integral &= bounds.integral
             forms |= bounds.forms
@@ -107,8 +116,8 @@ class ResolvedDictionary:
         built = core.Dictionary(list(self.shape), direct, to_core(views))
         for part in self._components():
             built.set_sources([views.index(view) for view in self._views_of(part)])
-            built.set_pool(*part._pooling(self.shape, self.channel_axis))
-            part._add_to(built, self.shape, self.channel_axis)
+            built.set_pool(*part._pooling(self.samples))
+            part._add_to(built, self.samples)
         probabilities = [probability for _, probability in self.dictionary._flatten()]
         if len(probabilities) > 1:
             built.set_cumulative(cumulative_fractions(np.asarray(probabilities)))
@@ -143,7 +152,7 @@ class ResolvedDictionary:
         return [part for part, _ in self.dictionary._flatten()]
 
     def _views_of(self, part: Dictionary) -> tuple[View, ...]:
-        return part._views(self.shape, self.channel_axis)
+        return part._views(self.samples)
 
 
 def cumulative_fractions(probabilities: np.ndarray) -> np.ndarray:
@@ -166,8 +175,8 @@ class Dictionary(BaseEstimator):
         self,
         shape: int | Sequence[int],
         n: int = 1,
-        random_state: Any = None,
         *,
+        random_state: Any = None,
         channel_axis: int | None = None,
     ) -> sp.csr_matrix:
         """Draw atoms without a forest.
@@ -175,13 +184,14 @@ class Dictionary(BaseEstimator):
         Parameters
         ----------
         shape : int or tuple of int
-            Shape of one sample.
+            Shape of one sample, of which X has n: its shape is (n, *shape).
         n : int, default=1
             How many atoms to draw, independently of each other.
         random_state : int, RandomState instance or None, default=None
             Seed of the draws.
         channel_axis : int or None, default=None
-            Axis of the sample that holds channels; see :class:`MorfClassifier`.
+            Axis of X, of shape (n, *shape), that holds channels: 1 for the first axis of a
+            sample, -1 for the last; see :class:`MorfClassifier`.
 
         Returns
         -------
@@ -201,7 +211,7 @@ class Dictionary(BaseEstimator):
         plan = resolve(self, shape, channel_axis)
         key = seed_from(random_state)
         begin, cell, weight = plan.build(direct=True).sample(key, int(n), False)
-        size = math.prod(plan.shape) * len(plan.views())
+        size = plan.samples.size * len(plan.views())
         return sp.csr_matrix((weight, cell, begin.astype(np.int64)), shape=(int(n), size))
 
     def __eq__(self, other: object) -> bool:
@@ -232,59 +242,42 @@ class Dictionary(BaseEstimator):
         """Say whether both draw the same atoms, whatever nodes do with them."""
         return self == other
 
-    def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
+    def _check(self, shape: SampleShape) -> None:
         """Raise if the parameters make no sense for samples of this shape."""
 
-    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> tuple[View, ...]:
+    def _views(self, shape: SampleShape) -> tuple[View, ...]:
         """Return the views that atoms look at."""
-        return views_of(getattr(self, "views", None), shape, channel_axis)
+        return views_of(getattr(self, "views", None), shape)
 
     def _view_mass(self, view: View, bounds: Bounds) -> float:
         """Return the mass of atoms that look at a channel."""
         return bounds.mass
 
-    def _pooling(
-        self, shape: tuple[int, ...], channel_axis: int | None
-    ) -> tuple[list[str], list[int], np.ndarray]:
+    def _pooling(self, shape: SampleShape) -> tuple[list[str], list[int], np.ndarray]:
         """Return how atoms are pooled, as the core takes it; here not at all."""
         return [], [], NO_WINDOWS
 
-    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
+    def _bounds(self, shape: SampleShape) -> Bounds:
         raise NotImplementedError
 
-    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
+    def _add_to(self, built: Any, shape: SampleShape) -> None:
         raise NotImplementedError
 
 
 def resolve(
     dictionary: Dictionary, shape: int | Sequence[int], channel_axis: int | None = None
 ) -> ResolvedDictionary:
-    """Check a dictionary against a sample shape."""
+    """Check a dictionary against the shape of a sample; `channel_axis` counts the axes of X."""
     if not isinstance(dictionary, Dictionary):
         raise TypeError(
             "dictionary must be None or a dictionary object such as Patch() or SparseOblique(), "
             f"got {dictionary!r}."
         )
-    lengths: tuple[int, ...] = (shape,) if is_integer(shape) else tuple(shape)  # type: ignore[arg-type]
-    if not lengths or not all(is_integer(k) and k >= 1 for k in lengths):
-        raise ValueError(f"shape must hold positive integers, one an axis, got {shape!r}.")
-    lengths = tuple(int(k) for k in lengths)
-    if len(lengths) > MAX_AXES:
-        raise ValueError(f"shape may have at most {MAX_AXES} axes, got {len(lengths)}.")
-    if channel_axis is not None:
-        rank = len(lengths)
-        if not is_integer(channel_axis):
-            raise TypeError(f"channel_axis must be None or an integer, got {channel_axis!r}.")
-        if not -rank <= channel_axis < rank:
-            raise ValueError(
-                f"channel_axis={channel_axis} does not exist in samples of shape {lengths}: "
-                f"give an integer from {-rank} to {rank - 1}."
-            )
-        channel_axis = int(channel_axis) % rank
+    samples = SampleShape.of(shape, channel_axis)
     for part, _ in dictionary._flatten():
-        part._views(lengths, channel_axis)
-        part._check(lengths, channel_axis)
-    return ResolvedDictionary(dictionary, lengths, channel_axis)
+        part._views(samples)
+        part._check(samples)
+    return ResolvedDictionary(dictionary, samples)
 
 
 def seed_from(random_state: Any) -> int:

@@ -209,7 +209,9 @@ class SharedAtoms(FewAtoms):
     True
     """
 
-    def __init__(self, dictionary: Dictionary, n_atoms: int = 3000, combine: str | None = "auto"):
+    def __init__(
+        self, dictionary: Dictionary, n_atoms: int = 3000, *, combine: str | None = "auto"
+    ):
         self.dictionary = dictionary
         self.n_atoms = n_atoms
         self.combine = combine
