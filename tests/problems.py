@@ -309,7 +309,7 @@ class OracleForest:
         plan = resolve(
             self.problem.dictionary, self.problem.shape, self.parameters.get("channel_axis")
         )
-        hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds)).core.hash
+        hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds)).table.hash
         return np.lexsort((self.target, hashes))
 
     def bag(self, key):

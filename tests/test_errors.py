@@ -71,6 +71,17 @@ BAD_X = {
     "sparse": (sp.csr_matrix(np.eye(120)), TypeError, "[Ss]parse"),
     "seventeen axes": (np.zeros((120, *[1] * 17)), ValueError, "16 axes"),
     "dates": (np.full((120, 2), "2020-01-01", dtype="M8[s]"), (ValueError, TypeError), "X|dtype"),
+    "a mask": (np.ma.masked_greater(samples()[0], 98), ValueError, "X has .* masked values.*fill"),
+    "masked images": (
+        np.ma.masked_greater(samples()[0].reshape(-1, 2, 3), 98),
+        ValueError,
+        "X has .* masked values.*fill",
+    ),
+    "a list of masked rows": (
+        [np.ma.masked_greater(row, 98) for row in samples()[0]],
+        ValueError,
+        "X has .* masked values.*fill",
+    ),
     "spans of time": (np.ones((120, 2), dtype="m8[s]"), (ValueError, TypeError), "X|dtype"),
 }
 
@@ -112,6 +123,7 @@ def test_numbers_beyond_float64_are_refused():
         (np.full((3, 6), np.nan), "NaN"),
         (np.full((3, 2, 3), np.inf), "infinity"),
         (np.zeros((0, 6)), "0 sample"),
+        (np.ma.masked_equal(np.eye(3, 6), 1), "X has 3 masked values"),
     ],
 )
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "apply", "decision_path"])
@@ -150,6 +162,9 @@ BAD_Y = {
     "NaN": (np.full(120, np.nan), ValueError, "y contains NaN"),
     "infinity": (np.full(120, np.inf), ValueError, "y contains NaN or infinity"),
     "complex": (np.full(120, 1j), ValueError, "[Cc]omplex"),
+    "dates": (np.full(120, "2020-01-01", dtype="M8[D]"), ValueError, r"y holds dates.*astype"),
+    "time spans": (np.ones(120, dtype="m8[s]"), ValueError, r"time spans.*timedelta64\[s\]"),
+    "masked": (np.ma.masked_equal(np.arange(120) % 3, 2), ValueError, r"y has 40 masked.*filled"),
 }
 
 
@@ -204,6 +219,8 @@ BAD_WEIGHTS = {
     "a matrix": (np.ones((120, 2)), r"sample_weight has shape \(120, 2\)"),
     "words": (["heavy"] * 120, "sample_weight.*heavy"),
     "complex": (np.full(120, 1j), "sample_weight"),
+    "time spans": (np.ones(120, dtype="m8[s]"), "sample_weight.*timedelta64"),
+    "masked": (np.ma.masked_less(np.arange(120.0), 3), "sample_weight has 3 masked values"),
 }
 
 
@@ -227,7 +244,7 @@ def test_class_weights_that_leave_nothing_are_refused():
 # --- errors: parameters ----------------------------------------------------------------------
 
 BAD_PARAMETERS = {
-    "n_estimators": [0, -3, 2.5, "many", None, True],
+    "n_estimators": [0, -3, 2.5, "many", None, True, 10**9, 10**30],
     "data_shape": [3.5, "abc", (2, 2), (0, 6), (), -6, (6.0,), (-2, -3)],
     "channel_axis": [0, 2, -2, "red", 0.5, True],
     "max_features": [0, -1, 0.0, -0.5, "all", True, np.nan, np.inf, [3]],
@@ -245,7 +262,7 @@ BAD_PARAMETERS = {
     "augment": ["rotate", 3, True],
     "class_weight": ["even", 3, [1, 2], {0: -1}, {0: np.nan}, {0: np.inf}, {0: "x"}],
     "warm_start": [1, "yes", None],
-    "n_jobs": [0, "all", 1.5],
+    "n_jobs": [0, "all", 1.5, 10**30, -(10**30)],
     "random_state": ["seed", -1, 1.5, 2**40],
     "verbose": ["loud"],
 }

@@ -103,6 +103,7 @@ def test_the_portable_build_equals_the_oracle(problem):
         for module in (
             morforest._grow,
             morforest._bagging,
+            morforest._columns,
             morforest._table,
             morforest._model,
             morforest.dictionary._base,

@@ -89,7 +89,7 @@ def drawn_atoms(dictionary, X, n=N_DRAWS, key=1):
     X = X.reshape(len(X), -1)
     table = TrainingTable(X, plan, *choose_format(X, plan.bounds))
     order = np.arange(len(X), dtype=np.uint32)
-    return core.draw_atoms(table.core, table.dictionary, order, key, n)
+    return core.draw_atoms(table.table, table.dictionary, order, key, n)
 
 
 def log_uniform(low, high):

@@ -75,7 +75,7 @@ def test_atoms_of_boosting_change_after_five_rounds(dictionary):
         "subsample": 0.7,
         "splitter": "exact",
         "min_samples_leaf": 2,
-        "l2": 0.5,
+        "l2_regularization": 0.5,
         "learning_rate": 0.3,
         "random_state": 3,
     }
@@ -111,7 +111,7 @@ def test_threads_compute_the_same_columns(augment, monkeypatch):
     )
     alone = clone(model).fit(X, y)
     monkeypatch.setattr(_rounds, "ROWS_WORTH_THREADS", 1)
-    monkeypatch.setattr(_rounds, "ATOMS_A_CALL", 7)
+    monkeypatch.setattr(_rounds, "ATOMS_PER_CALL", 7)
     pieces = [slice(i, i + 21) for i in range(0, 300, 21)]  # tiles of sixteen rows are shared
     monkeypatch.setattr(
         _parallel, "blocks", lambda shape: [slice(p.start, min(p.stop, shape[0])) for p in pieces]

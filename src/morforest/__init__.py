@@ -17,13 +17,9 @@ from morforest.dictionary import (
 )
 from morforest.dictionary._views import Difference, Gradient, Magnitude, Raw, Square
 from morforest.features import AtomFeatures
-from morforest.forest import (
-    MorfClassifier,
-    MorfRegressor,
-    MorfTreeClassifier,
-    MorfTreeRegressor,
-)
+from morforest.forest import MorfClassifier, MorfRegressor
 from morforest.ridge import AtomRidgeClassifier
+from morforest.tree import MorfTreeClassifier, MorfTreeRegressor
 
 __version__ = "0.1.0"
 

@@ -20,7 +20,6 @@ from morforest._parallel import over_rows
 from morforest._pickling import narrow, widen
 from morforest.dictionary._views import SQUARES
 
-DRAW = 2**63 + 3  # numbers the draw of the atoms; no tree or round has that number
 UNIT = 1024.0  # of a column, to a standard deviation
 LARGEST = 8191  # of a column: sums of several stay within 16 bits
 MOMENT_BITS = 20  # of the integers whose sums are means and deviations
@@ -72,11 +71,11 @@ class Columns:
     def fit(cls, table: Any, key: int, n_atoms: int, n_jobs: int | None) -> tuple[Columns, Any]:
         """Draw atoms for a training table; return them, and the columns of its samples."""
         built = table.dictionary
-        order = np.argsort(table.core.hash).astype(np.uint32)
-        drawn = core.draw_atoms(table.core, built, order, key, n_atoms, True)
+        order = np.argsort(table.table.hash).astype(np.uint32)
+        drawn = core.draw_atoms(table.table, built, order, key, n_atoms, True)
         found = len(drawn["begin"]) - 1
         columns = cls(
-            shape=table.plan.shape,
+            shape=table.resolved.shape,
             cell_format=table.cell_format,
             views=built.views,
             sources=built.view_sources,
