@@ -9,7 +9,14 @@ import pytest
 from common import assert_same_forest, differ
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import CLASSIFICATION, REGRESSION, assert_same_trees, patches, problems
+from problems import (
+    CLASSIFICATION,
+    REGRESSION,
+    SHARED_ALONE,
+    assert_same_trees,
+    patches,
+    problems,
+)
 from scipy import stats
 from test_determinism import whole_numbers
 from test_oracle import examples
@@ -53,7 +60,7 @@ def series(n=90, channels=2, length=20, height=40, width=4):
 
 
 def forest(dictionary, **parameters):
-    common = {"n_estimators": 4, "random_state": 0, "channel_axis": 0}
+    common = {"n_estimators": 4, "random_state": 0, "channel_axis": 1}
     return MorfClassifier(dictionary, **common | parameters)
 
 
@@ -83,7 +90,7 @@ def drawn_atoms(dictionary, X, n=N_DRAWS, key=1):
     X = X.reshape(len(X), -1)
     table = TrainingTable(X, plan, *choose_format(X, plan.bounds))
     order = np.arange(len(X), dtype=np.uint32)
-    drawn = core.draw_atoms(table.core, table.dictionary, order, key, n)
+    drawn = core.draw_atoms(table.table, table.dictionary, order, key, n)
     return AtomList.from_core(RowLayout.from_core(plan.shape, table.dictionary), drawn)
 
 
@@ -179,7 +186,7 @@ def test_the_one_that_wins_is_shown_without_its_rivals():
     shown = model._forest.matrix().toarray()[model._forest.is_split()]
     assert len(shown) > 10
     assert all(sorted(set(row[row != 0].tolist())) == [-1, 2] for row in shown)
-    names = AtomFeatures(Kernel("rocket", pool="win"), 5, random_state=0, channel_axis=0).fit(X)
+    names = AtomFeatures(Kernel("rocket", pool="win"), 5, random_state=0, channel_axis=1).fit(X)
     assert all("win of 6" in name for name in names.get_feature_names_out())
 
 
@@ -249,8 +256,8 @@ def nonlinear_dictionaries(draw, rng, shape, mixed=True):
     except ValueError:  # no room to move, or for so many lobes
         return Patch(1, 1, pool="max", window=1) if max(shape[-2:]) > 1 else Patch(1, 1)
     if mixed and draw(st.integers(0, 3)) == 0:
-        per = draw(st.sampled_from(["tree", "forest"]))
-        return Subset(found, draw(st.sampled_from([2, 20])), per)
+        kind = draw(st.sampled_from([Subset, SHARED_ALONE]))
+        return kind(found, draw(st.sampled_from([2, 20])))
     return found
 
 
@@ -346,7 +353,7 @@ def test_batches_and_types_do_not_matter(name):
 @pytest.mark.parametrize("estimator", [MorfClassifier, MorfRegressor])
 def test_copies_are_the_same_forest(name, estimator):
     X, y = series()
-    model = estimator(NONLINEAR[name], n_estimators=3, random_state=0, channel_axis=0).fit(X, y)
+    model = estimator(NONLINEAR[name], n_estimators=3, random_state=0, channel_axis=1).fit(X, y)
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         assert_same_forest(model, other)
         np.testing.assert_array_equal(model.predict(X), other.predict(X))
@@ -433,8 +440,8 @@ BAD = [
     (Haar(pool="max", window=True), "window must be .*got True"),
     (Haar(pool="max", window=(2, 2)), r"window must be .*got \(2, 2\)"),
     (Patch(window=3), "window=3 is for pooled atoms: give pool"),
-    (Patch(6, 6, pool="max"), "pool='max' needs room to move.*smaller min_size"),
-    (Haar(3, 3, lobes="two", pool="proportion"), "pool='proportion' needs room to move"),
+    (Patch(6, 6, pool="max"), "pool='max' needs room for atoms to move.*smaller min_size"),
+    (Haar(3, 3, lobes="two", pool="proportion"), "pool='proportion' needs room for atoms to move"),
     (Patch(pool="max", contiguous=False), "pool='max' needs an axis along which"),
     (Variance(7, 7), "min_size=7"),
     (Variance(size_distribution="linear"), "size_distribution must be"),

@@ -27,6 +27,7 @@ from morforest import (
     Pair,
     Patch,
     Raw,
+    SharedAtoms,
     SparseOblique,
     Square,
     Subset,
@@ -165,10 +166,8 @@ def assert_walks(model, X, tolerance):
 
 
 ESTIMATORS = {
-    "forest": lambda d: MorfClassifier(d, n_estimators=2, random_state=0, direction=None),
-    "regression": lambda d: MorfRegressor(
-        d, n_estimators=2, max_depth=5, random_state=0, direction=None
-    ),
+    "forest": lambda d: MorfClassifier(d, n_estimators=2, random_state=0),
+    "regression": lambda d: MorfRegressor(d, n_estimators=2, max_depth=5, random_state=0),
     "boosting": lambda d: MorfBoostingRegressor(d, max_iter=2, max_depth=4, random_state=0),
     "boosted classes": lambda d: MorfBoostingClassifier(d, max_iter=2, random_state=0),
 }
@@ -187,7 +186,7 @@ def test_thresholds_are_in_the_units_of_the_data(name, dtype, estimator):
     for drawn, tolerance in (
         (dictionary, 1e-5 if rounded else 1e-12),
         (Subset(dictionary, 60), 1e-5 if rounded else 1e-12),
-        (Subset(dictionary, 60, per="forest"), 5e-3),  # columns are rounded
+        (SharedAtoms(dictionary, 60, combine=None), 5e-3),  # columns are rounded
     ):
         model = ESTIMATORS[estimator](drawn).fit(X, y)
         known = assert_walks(model, X, tolerance)
@@ -195,13 +194,11 @@ def test_thresholds_are_in_the_units_of_the_data(name, dtype, estimator):
         assert known > 0.7 * passed > 0
 
 
-@pytest.mark.parametrize("direction", ["ridge"])
-def test_combinations_are_in_the_units_of_the_data(direction):
+def test_combinations_are_in_the_units_of_the_data():
     X = samples("float64")
     y = np.digitize(targets(X), [0, 40])
-    dictionary = Subset(Patch(1, 3, views=[Raw(), Square()]), 60, per="forest")
-    model = MorfClassifier(dictionary, n_estimators=3, direction=direction, random_state=0)
-    model.fit(X, y)
+    dictionary = SharedAtoms(Patch(1, 3, views=[Raw(), Square()]), 60, combine="ridge")
+    model = MorfClassifier(dictionary, n_estimators=3, random_state=0).fit(X, y)
     assert "combination" in np.concatenate([tree.operation for tree in model.splits_])
     assert assert_walks(model, X, 2e-2) > 100
 
@@ -217,8 +214,8 @@ def test_thresholds_of_squares_are_as_large_as_squares():
 def test_proportions_of_wins_are_proportions():
     X = samples("float32").reshape(-1, 30)
     competing = Kernel("sign", 3, 3, pool="win", window=1.0, rivals=2)
-    for dictionary in (competing, Subset(competing, 50, per="forest")):
-        model = MorfRegressor(dictionary, n_estimators=2, direction=None, random_state=0)
+    for dictionary in (competing, SharedAtoms(competing, 50, combine=None)):
+        model = MorfRegressor(dictionary, n_estimators=2, random_state=0)
         for tree in model.fit(X, X[:, 3]).splits_:
             assert set(tree.operation) == {"win"}
             assert (tree.threshold > 0).all()

@@ -20,16 +20,18 @@ from morforest._fixed_point import CellFormat, Cells, cells_for, core_dtype
 from morforest._native import core
 from morforest._parallel import over_rows
 
-DRAW = 2**63 + 3  # numbers the draw of the atoms; no tree or round has that number
 UNIT = 1024.0  # of a column, to a standard deviation
 LARGEST = 8191  # of a column: sums of several stay within 16 bits
 MOMENT_BITS = 20  # of the integers whose sums are means and deviations
 HELD_VALUES = 1 << 24  # of training samples that are held at a time before they are standardised
 BLOCK_VALUES = 1 << 17  # computed at a time
 COLUMN_CELLS = Cells("int16", 0, float(LARGEST))
-COMBINED_CELLS = Cells(
-    "int32", 0, float(LARGEST)
-)  # where splits add columns up, see _combination.py
+COMBINED_CELLS = Cells("int32", 0, float(LARGEST))  # where nodes combine columns
+# Penalties of a node's ridge regression, relative to the mean sum of squares of its columns, the
+# largest first: among equals the earlier wins. In this unit the eigenvalues of d columns add up to
+# d and a few large ones carry most, so that the grid reaches from nearly no shrinkage to that of
+# all but the largest.
+PENALTIES = (10.0, 1.0, 0.1, 0.01)
 
 
 @dataclass(eq=False)
@@ -44,9 +46,9 @@ class Columns:
     @classmethod
     def fit(cls, table: Any, key: int, n_atoms: int, n_jobs: int | None) -> tuple[Columns, Any]:
         """Draw atoms for a training table; return them, and the columns of its samples."""
-        order = np.argsort(table.core.hash).astype(np.uint32)
-        drawn = core.draw_atoms(table.core, table.dictionary, order, key, n_atoms, True)
-        layout = RowLayout.from_core(table.plan.shape, table.dictionary)
+        order = np.argsort(table.table.hash).astype(np.uint32)
+        drawn = core.draw_atoms(table.table, table.dictionary, order, key, n_atoms, True)
+        layout = RowLayout.from_core(table.resolved.shape, table.dictionary)
         atoms = AtomList.from_core(layout, drawn)
         columns = cls(atoms, table.cell_format, np.zeros(len(atoms)), np.zeros(len(atoms)))
         return columns, columns._standardise(table.X, n_jobs)

@@ -403,7 +403,7 @@ def assemble(
     payload_column = "distribution_size" if class_count else "leaf_value"
     sizes = np.array([len(some["next"]) for some in grown], dtype=np.int64)
     payloads = np.array([len(some[payload_column]) // values for some in grown], dtype=np.int64)
-    layout = RowLayout.from_core(table.plan.shape, table.dictionary)
+    layout = RowLayout.from_core(table.resolved.shape, table.dictionary)
     lists = [] if before is None else [before.atoms]
     kept = ("tree_size", *GROWN)
     for some in grown:

@@ -43,7 +43,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of the draws.
     channel_axis : int or None, default=None
-        Axis of a sample that holds channels; see :class:`MorfClassifier`.
+        Axis of X that holds channels, such as 1 or -1; see :class:`MorfClassifier`.
     n_jobs : int or None, default=None
         Number of threads of `transform`; -1 for all processors.
     data_shape : tuple of int or None, default=None
@@ -133,8 +133,8 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         key = seed_from(self.random_state)
         cell_format, cells = choose_format(X, plan.bounds)
         table = TrainingTable(X, plan, cell_format, cells, self.n_jobs)
-        order = np.argsort(table.core.hash).astype(np.uint32)
-        drawn = core.draw_atoms(table.core, table.dictionary, order, key, int(self.n_atoms))
+        order = np.argsort(table.table.hash).astype(np.uint32)
+        drawn = core.draw_atoms(table.table, table.dictionary, order, key, int(self.n_atoms))
         layout = RowLayout.from_core(shape, table.dictionary)
         self._atoms = AtomList.from_core(layout, drawn)
         self._format, self._channel_axis = cell_format, plan.channel_axis
