@@ -505,7 +505,7 @@ def test_damaged_columns_are_refused():
     for changes in (
         {"mean": np.full(60, np.nan)},
         {"deviation": np.full(60, -1.0)},
-        {"layout": dataclasses.replace(whole["layout"], shape=(28, 2))},
+        {"layout": ((28, 2), whole["layout"][1])},
         {"cell_format": 3},
         {"cell": whole["cell"].astype(np.int64) + 2**31},
         {"operation": np.full(60, 9)},

@@ -1,7 +1,6 @@
 """Pooled atoms and variances: their laws, their values, and that forests of them are forests."""
 
 import copy
-import dataclasses
 import pickle
 
 import numpy as np
@@ -398,7 +397,8 @@ DAMAGE = {
     "fewer biases": ("bias", lambda v: v[:-1]),
     "a huge bias": ("bias", lambda v: v.astype(np.int64) - 2**62),
     "not a bias": ("bias", lambda v: v.astype(float) + 0.5),
-    "another shape": ("layout", lambda v: dataclasses.replace(v, shape=(3, 3))),
+    "another shape": ("layout", lambda v: ((3, 3), v[1])),
+    "half a layout": ("layout", lambda v: v[:1]),
     "no layout": ("layout", lambda v: None),
 }
 

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from morforest._arrays import narrow, widen
+from morforest._arrays import narrow, read, refusing, widen
 from morforest._atom_names import name_of
 from morforest._fixed_point import CellFormat, require_format
 from morforest._native import core
@@ -207,16 +207,16 @@ class RowLayout:
             "pooled_views": np.array(pooled, dtype=np.float64).ravel(),
         }
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        planes = [
-            (*vars(p.view).values(), p.prefixed_axes, p.circular_axes, p.pooled)
-            for p in self.planes
-        ]
-        return RowLayout.load, (self.shape, tuple(planes))
+    def dump(self) -> tuple[Any, ...]:
+        """Return what a pickle holds: tuples of numbers and words."""
+        return astuple(self)
 
     @classmethod
-    def load(cls, shape: Any, planes: Any) -> RowLayout:
+    def load(cls, state: Any) -> RowLayout:
         """Make a layout from what a pickle holds, refusing what makes no sense."""
+        if not isinstance(state, tuple) or len(state) != 2:
+            raise ValueError("damaged atoms: no layout")
+        shape, planes = state
         lengths = _whole_numbers("shape", shape, 1, MAX_CELLS)
         if not 0 < len(lengths) <= MAX_RANK or math.prod(lengths) > MAX_CELLS:
             raise ValueError(f"damaged atoms: samples of shape {lengths}")
@@ -364,15 +364,14 @@ class AtomList:
         found: np.ndarray = np.ldexp(self.weight.astype(np.float64), -shift * power)
         return found
 
-    def require_format(self, found: object) -> CellFormat:
-        """Raise unless `found`, from a file, is a format of the cells that these atoms add up."""
-        cell_format = require_format(found, self.layout.views, self.linear)
+    def require_format(self, cell_format: CellFormat) -> None:
+        """Raise unless a format from a file is one of the cells that these atoms add up."""
+        require_format(cell_format, self.layout.views, self.linear)
         if not self.linear:
             counted = np.isin(self.operation, COUNTS)
             positions = self.window[counted, :, 0].astype(np.float64).prod(axis=1)
             if positions.max(initial=0) > cell_format.bounds.positions:
                 raise ValueError("damaged model: the bounds of cells do not fit the windows")
-        return cell_format
 
     def _units(self, shift: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the exponents of each atom's values, and what they are divided by."""
@@ -599,20 +598,21 @@ class AtomList:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"layout": self.layout, **{name: getattr(self, name) for name in TYPES}}
+        return {"layout": self.layout.dump(), **{name: getattr(self, name) for name in TYPES}}
 
     def __setstate__(self, state: Any) -> None:
-        try:
-            layout = state["layout"]
-            arrays = {name: state[name] for name in TYPES}
-        except (KeyError, TypeError, IndexError) as error:
-            raise ValueError(f"damaged atoms: {type(error).__name__}: {error}") from None
-        if not isinstance(layout, RowLayout):
-            raise ValueError("damaged atoms: no layout")
-        for name, dtype in TYPES.items():
-            widen(name, arrays[name], dtype, AXES.get(name, 1), "atoms")
-        self.__init__(layout, **arrays)  # type: ignore[misc]
-        self._to_core()
+        with refusing("atoms"):
+            arrays = read_atoms({name: state[name] for name in TYPES})
+            self.__init__(RowLayout.load(state["layout"]), **arrays)  # type: ignore[misc]
+            self._to_core()
+
+
+def read_atoms(arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Return the arrays of atoms from a file if they hold values of the right kind."""
+    return {
+        name: read(name, array, TYPES[name], AXES.get(name, 1), "atoms")
+        for name, array in arrays.items()
+    }
 
 
 def _sum_strides(values: np.ndarray, stride: int, backwards: bool) -> np.ndarray:
@@ -649,15 +649,24 @@ def _whole_numbers(name: str, values: Any, low: int, high: int) -> tuple[int, ..
 
 
 def _load_plane(state: Any, rank: int) -> Plane:
-    if not isinstance(state, tuple) or len(state) != 8:
+    if not isinstance(state, tuple) or len(state) != 4:
         raise ValueError("damaged atoms: a plane is not one")
-    kind, axis, other_axis, cosine, sine, prefixed, circular, pooled = state
+    view, prefixed, circular, pooled = state
+    if not isinstance(view, tuple) or len(view) != 5:
+        raise ValueError("damaged atoms: a view is not one")
+    kind, axis, other_axis, cosine, sine = view
     _whole_numbers("a view", (axis, other_axis), 0, rank)
     for name, axes in (("prefixed_axes", prefixed), ("circular_axes", circular)):
         found = _whole_numbers(name, axes, 0, rank)
         if list(found) != sorted(set(found)):
             raise ValueError(f"damaged atoms: {name} is {axes!r}")
     turn = all(isinstance(x, float) and math.isfinite(x) for x in (cosine, sine))
-    if kind not in KINDS or not turn or not isinstance(pooled, bool) or (circular and not pooled):
+    if (
+        type(kind) is not str
+        or kind not in KINDS
+        or not turn
+        or not isinstance(pooled, bool)
+        or (circular and not pooled)
+    ):
         raise ValueError("damaged atoms: a plane is not one")
-    return Plane(View(kind, axis, other_axis, cosine, sine), prefixed, circular, pooled)
+    return Plane(View(*view), prefixed, circular, pooled)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from morforest._arrays import widen
+from morforest._arrays import refusing, widen
 from morforest._atoms import AtomList, RowLayout
 from morforest._fixed_point import CellFormat, Cells, cells_for, core_dtype
 from morforest._native import core
@@ -153,18 +153,21 @@ class Columns:
         return self.atoms.scales(self.cell_format.shift)
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("atoms", "cell_format", "mean", "deviation")
-        return {name: getattr(self, name) for name in names}
+        return {
+            "atoms": self.atoms,
+            "cell_format": self.cell_format.dump(),
+            "mean": self.mean,
+            "deviation": self.deviation,
+        }
 
     def __setstate__(self, state: Any) -> None:
-        try:
-            self.atoms, self.cell_format = state["atoms"], state["cell_format"]
+        with refusing("forest"):
+            self.atoms = state["atoms"]
+            self.cell_format = CellFormat.load(state["cell_format"])
             self.mean, self.deviation = (
                 widen(name, state[name], np.float64).copy() for name in ("mean", "deviation")
             )
-        except (KeyError, TypeError, IndexError) as error:
-            raise ValueError(f"damaged forest: {type(error).__name__}: {error}") from None
-        self._check()
+            self._check()
 
     def _check(self) -> None:
         """Refuse damaged columns."""

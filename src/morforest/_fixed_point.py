@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -37,20 +38,28 @@ class CellFormat:
     bound: float  # largest possible size of an atom's value in training
     bounds: Bounds
 
+    def dump(self) -> tuple[Any, ...]:
+        """Return what a pickle holds: tuples of numbers and words."""
+        return astuple(self)
 
-def require_format(found: object, views: Iterable[View], linear: bool) -> CellFormat:
-    """Raise unless `found`, from a file, is a format that rows of these views may have."""
-    if not isinstance(found, CellFormat) or not isinstance(found.bounds, Bounds):
+    @classmethod
+    def load(cls, state: Any) -> CellFormat:
+        """Make a format from what a pickle holds; see `require_format` for the checks."""
+        shift, real, integers, bound, bounds = state
+        mass, nonnegative, integral, derived, forms, positions, side = bounds
+        views = tuple((View(*view), float(size)) for view, size in derived)
+        found = Bounds(mass, nonnegative, integral, views, forms, positions, side)
+        return cls(shift, real, integers, bound, found)
+
+
+def require_format(found: CellFormat, views: Iterable[View], linear: bool) -> None:
+    """Raise unless a format from a file is one that rows of these views may have."""
+    if not isinstance(found, CellFormat):
         raise ValueError("damaged model: no format of cells")
     bounds = found.bounds
     flags = (found.real, found.integers, bounds.nonnegative, bounds.integral, bounds.forms)
     if not all(type(flag) is bool for flag in flags) or type(found.shift) is not int:
         raise ValueError("damaged model: the format of cells has values of wrong types")
-    if type(bounds.derived) is not tuple or not all(
-        type(pair) is tuple and len(pair) == 2 and isinstance(pair[0], View)
-        for pair in bounds.derived
-    ):
-        raise ValueError("damaged model: the bounds of cells name no views")
     finite = (bounds.mass, bounds.positions, *(mass for _, mass in bounds.derived))
     if not all(type(x) is float and 0 <= x < math.inf for x in finite) or not all(
         type(x) is float and x >= 0 for x in (found.bound, bounds.side)
@@ -66,7 +75,6 @@ def require_format(found: object, views: Iterable[View], linear: bool) -> CellFo
     # What is linear, and which views there are, the atoms say too.
     if bounds.forms == linear or {view for view, _ in bounds.derived} != {*views} - {RAW}:
         raise ValueError("damaged model: the bounds of cells do not fit the atoms")
-    return found
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from morforest._arrays import widen
+from morforest._arrays import refusing, widen
 from morforest._atoms import AtomList
+from morforest._fixed_point import CellFormat
 from morforest._model import Forest
 from morforest._parameters import check_jobs
 from morforest.dictionary._base import Dictionary
 
 LARGEST_EXPONENT = 1100  # of targets: beyond those of all floats
 LARGEST_SEED = 2**63
-
-# What Python raises about objects of a wrong kind.
-SURPRISES = (TypeError, AttributeError, KeyError, IndexError, OverflowError, ValueError)
 
 
 def restore(estimator: Any, state: Any, fitted: str, check: Callable[[Any], None]) -> None:
@@ -40,14 +38,10 @@ def restore(estimator: Any, state: Any, fitted: str, check: Callable[[Any], None
         if learned:
             raise ValueError(f"damaged model: there is {learned[0]}, but no {fitted}")
         return
-    try:
+    with refusing("model"):
         for name in estimator._get_param_names():
             require(name in state, f"the parameter {name} is missing")
         check(estimator)
-    except SURPRISES as error:
-        if isinstance(error, ValueError) and str(error).startswith("damaged"):
-            raise
-        raise ValueError(f"damaged model: {type(error).__name__}: {error}") from None
 
 
 def require(condition: bool, what: str) -> None:
@@ -95,7 +89,8 @@ def check_features(estimator: Any) -> None:
     atoms = estimator._atoms
     require(isinstance(atoms, AtomList) and len(atoms) > 0, "_atoms are not atoms")
     require(bool((atoms.count > 0).all()), "atoms without terms")
-    estimator._format = atoms.require_format(estimator._format)
+    estimator._format = CellFormat.load(estimator._format)
+    atoms.require_format(estimator._format)
     shape = atoms.layout.shape
     require(not estimator._format.real or atoms.layout.only_raw, "float64 cells of derived views")
     check_samples_seen(estimator, shape)

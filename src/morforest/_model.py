@@ -12,13 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed, effective_n_jobs
 
-from morforest._arrays import narrow, widen
+from morforest._arrays import narrow, read, refusing, widen
 from morforest._atoms import AtomList, RowLayout
 from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, Columns
 from morforest._fixed_point import CellFormat, TargetFormat, cells_for
 from morforest._native import core
 from morforest._parallel import over_rows
-from morforest._pickling import pack, unpack
+from morforest._pickling import LEAF_TYPES, pack, unpack
 from morforest._validation import MAX_CLASSES, MAX_TARGET
 
 ROWS_PER_JOB = 256  # below this a call is not worth a thread
@@ -31,10 +31,7 @@ LARGEST_EXPONENT = 4400  # of gains: twice that of any float
 CORE_TYPES: dict[str, Any] = {
     "tree_begin": np.int64,
     "next": np.int32,
-    "distribution_size": np.uint32,
-    "distribution_class": np.uint32,
-    "distribution_weight": np.uint32,
-    "leaf_value": np.float64,
+    **LEAF_TYPES,
 }
 
 # What the core returns of trees that it has grown, beside their sizes and atoms.
@@ -141,8 +138,12 @@ class Forest:
         return pack(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**unpack(state))  # type: ignore[misc]
-        self.check()
+        with refusing("forest"):
+            found = unpack(state)
+            number = np.float64 if found["cell_format"].real else np.int64
+            found["threshold"] = read("threshold", found["threshold"], number)
+            self.__init__(**found)  # type: ignore[misc]
+            self.check()
 
     # -- prediction
 

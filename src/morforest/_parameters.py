@@ -94,3 +94,10 @@ def check_random_state(name: str, value: Any) -> np.random.RandomState:
             f"got {value!r}."
         ) from None
     return state
+
+
+def restore_parameters(holder: Any, state: Any) -> None:
+    """Set the parameters of a dictionary or a view from what a pickle holds."""
+    if not isinstance(state, dict) or not all(isinstance(name, str) for name in state):
+        raise ValueError(f"damaged model: the state of {type(holder).__name__} is not a dict")
+    holder.__dict__.update(state)

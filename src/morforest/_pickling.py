@@ -16,14 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from morforest._arrays import narrow, widen
-from morforest._atoms import AtomList, RowLayout
+from morforest._arrays import OLD, narrow, read, widen
+from morforest._atoms import AtomList, RowLayout, read_atoms
+from morforest._fixed_point import CellFormat
 from morforest._native import core
 
 if TYPE_CHECKING:
     from morforest._model import Forest
 
 FORMAT = 4
+LEAF_TYPES: dict[str, Any] = {
+    "distribution_size": np.uint32,
+    "distribution_class": np.uint32,
+    "distribution_weight": np.uint32,
+    "leaf_value": np.float64,
+}
 LARGE = 255  # marks leaf weights of at least this, which stand apart
 CORNER_SIGNS = np.array([1, -1, -1, 1], dtype=np.int8)  # above left, above, left, last
 # Modules that pickles from before the first release name.
@@ -67,8 +74,8 @@ def pack(forest: Forest) -> dict[str, Any]:
     leaf_weight = forest.weight[~split]
     return {
         "format": FORMAT,
-        "layout": forest.atoms.layout,
-        "cell_format": forest.cell_format,
+        "layout": forest.atoms.layout.dump(),
+        "cell_format": forest.cell_format.dump(),
         "columns": forest.columns,
         "class_count": classes,
         "gain_exponent": forest.gain_exponent,
@@ -95,16 +102,9 @@ def unpack(state: Mapping[str, Any]) -> dict[str, Any]:
     found = state.get("format") if isinstance(state, Mapping) else None
     if type(found) is not int or found != FORMAT:
         raise ValueError(
-            f"the forest was saved in format {found!r}, this version of morforest reads format "
+            f"{OLD} {found!r}, this version of morforest reads format "
             f"{FORMAT}: load it with the version that saved it, or fit it again."
         )
-    try:
-        return _unpack(state)
-    except (KeyError, TypeError, AttributeError, OverflowError, IndexError) as error:
-        raise ValueError(f"damaged forest: {type(error).__name__}: {error}") from None
-
-
-def _unpack(state: Mapping[str, Any]) -> dict[str, Any]:
     begin = widen("tree_begin", state["tree_begin"], np.int64)
     bits = widen("split", state["split"], np.uint8)
     nodes = int(begin[-1]) if len(begin) else 0
@@ -125,14 +125,11 @@ def _unpack(state: Mapping[str, Any]) -> dict[str, Any]:
         _as_many("large_leaf_weight", state["large_leaf_weight"], int(large.sum())),
         np.uint32,
     )
-    layout = state["layout"]
-    if not isinstance(layout, RowLayout):
-        raise ValueError("damaged forest: no layout")
-    kept = ("cell_format", "columns", "tree_begin")
-    leaf_data = ("distribution_size", "distribution_class", "distribution_weight", "leaf_value")
     return {
-        **{name: state[name] for name in kept},
-        **{name: np.asarray(state[name]) for name in leaf_data},
+        **{name: read(name, state[name], dtype) for name, dtype in LEAF_TYPES.items()},
+        "columns": state["columns"],
+        "tree_begin": narrow(begin),
+        "cell_format": CellFormat.load(state["cell_format"]),
         "class_count": class_count,
         "gain_exponent": operator.index(state["gain_exponent"]),
         "values": operator.index(state["values"]),
@@ -140,7 +137,7 @@ def _unpack(state: Mapping[str, Any]) -> dict[str, Any]:
         "threshold": _at_splits("threshold", split, state["threshold"]),
         "weight": core.node_weights(begin, following, weight),
         "gain": _at_splits("gain", split, state["gain"]),
-        "atoms": _unpack_atoms(layout, state, split),
+        "atoms": _unpack_atoms(RowLayout.load(state["layout"]), state, split),
     }
 
 
@@ -182,18 +179,12 @@ def _pack_operations(atoms: AtomList, split: np.ndarray) -> dict[str, np.ndarray
 def _unpack_atoms(layout: RowLayout, state: Mapping[str, Any], split: np.ndarray) -> AtomList:
     patches = "patch_last" in state
     count, cell, weight = (_unpack_patches if patches else _unpack_terms)(layout, state)
-    count = _at_splits("term_count", split, count)
-    if "operation" not in state:
-        return AtomList(layout, count, cell, weight)
-    return AtomList(
-        layout,
-        count,
-        cell,
-        weight,
-        _at_splits("operation", split, state["operation"]),
-        _at_splits("bias", split, state["bias"]),
-        _at_splits("window", split, state["window"], (2, 2)),
-    )
+    arrays = {"count": _at_splits("term_count", split, count), "cell": cell, "weight": weight}
+    if "operation" in state:
+        for name in ("operation", "bias", "window"):
+            each = (2, 2) if name == "window" else ()
+            arrays[name] = _at_splits(name, split, state[name], each)
+    return AtomList(layout, **read_atoms(arrays))
 
 
 def _unpack_terms(

@@ -219,11 +219,13 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
+        if "_format" in state:
+            state = {**state, "_format": self._format.dump()}
         return {name: value for name, value in state.items() if name != "_core"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         restore(self, state, "_atoms", check_features)
-        if "_atoms" in state:
+        if hasattr(self, "_atoms"):
             self._core = self._build()
 
     def __sklearn_tags__(self) -> Any:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from morforest._native import core
-from morforest._parameters import check_random_state, is_integer
+from morforest._parameters import check_random_state, is_integer, restore_parameters
 from morforest.dictionary._shape import SampleShape
 from morforest.dictionary._views import RAW, View, to_core, views_of
 
@@ -224,6 +224,9 @@ class Dictionary(BaseEstimator):
 
     def __hash__(self) -> int:
         return hash(type(self))
+
+    def __setstate__(self, state: Any) -> None:
+        restore_parameters(self, state)
 
     def _flatten(self) -> list[tuple[Dictionary, float]]:
         """Return the dictionaries that atoms come from, each with its probability."""

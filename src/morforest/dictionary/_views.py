@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from morforest._parameters import is_integer
+from morforest._parameters import is_integer, restore_parameters
 from morforest.dictionary._shape import SampleShape
 
 __all__ = ["Difference", "Gradient", "Magnitude", "Raw", "Square"]
@@ -98,6 +98,9 @@ class BaseView(BaseEstimator):
 
     def __hash__(self) -> int:
         return hash(type(self))
+
+    def __setstate__(self, state: Any) -> None:
+        restore_parameters(self, state)
 
     def _views(self, shape: SampleShape) -> list[View]:
         raise NotImplementedError
