@@ -519,7 +519,7 @@ def view_lists(draw, shape, channel_axis):
     kinds = [st.just(Raw()), st.just(Square()), st.integers(-rank, rank - 1).map(Difference)]
     if rank - (channel_axis is not None) > 1:
         planes = st.none() | st.permutations(range(rank)).map(lambda axes: tuple(axes[:2]))
-        kinds += [planes.map(Magnitude), st.builds(Gradient, st.integers(1, 8), planes)]
+        kinds += [planes.map(Magnitude), st.builds(Gradient, st.integers(1, 8), axes=planes)]
     one = st.one_of(kinds)
     return draw(st.none() | one | st.lists(one, min_size=1, max_size=3))
 
