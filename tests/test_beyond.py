@@ -326,7 +326,7 @@ def test_every_table_of_the_pages_is_written(tmp_path, monkeypatch):
         monkeypatch.setattr(study, "read", lambda _, what: getattr(found, what, []))
         study.figures(tmp_path, tmp_path)
     beyond_claims.write(tmp_path)
-    for name in ("README", "docs/beyond", "docs/choose"):
+    for name in ("docs/beyond", "docs/choose"):
         wanted = page.names((page.ROOT / f"{name}.md").read_text())
         assert wanted
         assert [table for table in wanted if not (tmp_path / f"{table}.md").exists()] == []
