@@ -253,7 +253,8 @@ class BaseMorf(BaseEstimator):
         forest = self._fitted()
         leaf = ~forest.is_split()
         begin = forest.tree_begin.astype(np.int64)[:-1]
-        return np.add.reduceat(forest.depths() * leaf, begin) / self.get_n_leaves()
+        means: np.ndarray = np.add.reduceat(forest.depths() * leaf, begin) / self.get_n_leaves()
+        return means
 
     def get_n_leaves(self) -> np.ndarray:
         """Return the number of leaves of each tree."""

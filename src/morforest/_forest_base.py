@@ -268,7 +268,8 @@ class Classification(ClassifierMixin, ClassLabels, BaseTrees):
             Columns follow ``classes_``; minus infinity where a probability is zero.
         """
         with np.errstate(divide="ignore"):
-            return np.log(self._predict_mean(X))
+            logarithms: np.ndarray = np.log(self._predict_mean(X))
+        return logarithms
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the most probable class.

@@ -258,7 +258,8 @@ class MorfBoostingClassifier(ClassifierMixin, ClassLabels, BaseBoosting):
         logarithms : ndarray of shape (n_samples, n_classes)
             Columns follow ``classes_``.
         """
-        return np.log(self.predict_proba(X))
+        logarithms: np.ndarray = np.log(self.predict_proba(X))
+        return logarithms
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the most probable class.
