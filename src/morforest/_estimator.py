@@ -139,9 +139,9 @@ class BaseMorf(BaseEstimator):
         if hasattr(self, "feature_names_in_") or not looks_like_series(X):
             return
         warnings.warn(
-            "Neighbouring columns of X are alike, as in time series, but a forest without a "
-            'dictionary takes X for a table. Try dictionary="series", or "auto"; give '
-            'dictionary="sporf" to keep this forest without the warning.',
+            "Neighbouring columns of X are alike, as in time series, but without a dictionary X is "
+            'taken for a table. Try dictionary="series" or "auto". If X is a table, ignore this '
+            "warning, or pass a data frame with column names.",
             UserWarning,
             5,
         )
