@@ -111,3 +111,8 @@ def test_what_the_table_forbids_would_be_found():
     assert may_import("_auto", "dictionary._presets")
     assert may_import("augment", "dictionary._base")
     assert not may_import("boosting", "_forest_base")
+
+
+def test_work_is_spread_over_threads_in_one_place():
+    users = {module for module, path in MODULES.items() if "joblib" in dict(imports_of(path))}
+    assert users == {"_parallel"}

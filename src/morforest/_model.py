@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
@@ -11,13 +10,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed, effective_n_jobs
 
 from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, Columns
 from morforest._fixed_point import CellFormat, TargetFormat, cells_for
 from morforest._forms import PooledView, over_windows, own_terms, read_views, values_of
 from morforest._native import core
-from morforest._parallel import over_rows
+from morforest._parallel import count_jobs, over_even_parts, over_rows
 from morforest._pickling import narrow, pack, raw_sources, unpack, widen
 from morforest._validation import MAX_CLASSES
 
@@ -205,14 +203,11 @@ class Forest:
         arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits, *more)
         jobs = 1
         if len(X) >= 2 * ROWS_PER_JOB:
-            jobs = min(effective_n_jobs(n_jobs), len(X) // ROWS_PER_JOB)
+            jobs = count_jobs(n_jobs, len(X) // ROWS_PER_JOB)
         if jobs == 1:
             method(X, *arguments, out)
             return
-        parts = np.linspace(0, len(X), jobs + 1).astype(int)
-        Parallel(n_jobs=jobs, prefer="threads", require="sharedmem")(
-            delayed(method)(X[a:b], *arguments, out[a:b]) for a, b in itertools.pairwise(parts)
-        )
+        over_even_parts(lambda part: method(X[part], *arguments, out[part]), len(X), jobs)
 
     def _run_on_columns(
         self, method: Any, X: np.ndarray, out: np.ndarray, n_jobs: int | None, *more: bool
@@ -231,7 +226,7 @@ class Forest:
             ]
             method(np.concatenate(parts, dtype=np.float32), *arguments, out[part])
 
-        jobs = min(effective_n_jobs(n_jobs), -(-len(X) // some))
+        jobs = count_jobs(n_jobs, -(-len(X) // some))
         most = max(some, COLUMN_VALUES // self.columns.size)
         over_rows(work, len(X), max(1, min(most, -(-len(X) // jobs))), n_jobs)
 

@@ -140,6 +140,7 @@ class ImageCopies(_Copies):
 
     def __init__(
         self,
+        *,
         rotation: float = 12.0,
         scale: float = 0.1,
         shear: float = 0.15,
@@ -232,6 +233,7 @@ class SeriesCopies(_Copies):
 
     def __init__(
         self,
+        *,
         shift: float = 0.05,
         stretch: float = 0.1,
         warp: float = 0.05,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,6 +18,7 @@ from morforest._columns import pooled_views_of, unit_scales
 from morforest._fixed_point import cells_for, choose_format
 from morforest._forms import OPS, PROPORTION, VARIANCE, WIN, PooledView, windows
 from morforest._native import core
+from morforest._parallel import count_jobs, over_even_parts
 from morforest._table import TrainingTable
 from morforest.dictionary._base import resolve, seed_from
 from morforest.dictionary._presets import choose_dictionary
@@ -170,14 +169,8 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         out = np.empty((len(X), n_atoms), dtype=np.float32)
         run = self._core.transform
         arguments = (cells.cell_type, cells.shift, cells.limit)
-        jobs = min(effective_n_jobs(self.n_jobs), len(X) * n_atoms // VALUES_PER_JOB, len(X))
-        if jobs <= 1:
-            run(X, *arguments, out)
-        else:
-            parts = np.linspace(0, len(X), jobs + 1).astype(int)
-            Parallel(n_jobs=jobs, prefer="threads", require="sharedmem")(
-                delayed(run)(X[a:b], *arguments, out[a:b]) for a, b in itertools.pairwise(parts)
-            )
+        jobs = count_jobs(self.n_jobs, min(len(X) * n_atoms // VALUES_PER_JOB, len(X)))
+        over_even_parts(lambda part: run(X[part], *arguments, out[part]), len(X), jobs)
         if cells.extra_bits:  # cells are so much finer than those of training
             np.ldexp(out, -cells.extra_bits, out=out)
         if not (np.isfinite(out.min(initial=0)) and np.isfinite(out.max(initial=0))):
