@@ -55,9 +55,15 @@ def may_import(module, other):
     return bool(within & TABLE[module])
 
 
+def is_for_types(node):
+    """Whether a statement is ``if TYPE_CHECKING:``, whose imports never run."""
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
 def imports_of(path):
     """The modules that a file imports, each with whether it does so inside a function."""
     tree = ast.parse(path.read_text())
+    tree.body = [node for node in tree.body if not is_for_types(node)]
     inside = {
         id(node)
         for function in ast.walk(tree)

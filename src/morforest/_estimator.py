@@ -14,6 +14,7 @@ from morforest import _parameters as check
 from morforest import _validation as validation
 from morforest._attribution import Attributions, attribute, shaped
 from morforest._auto import best_name, try_dictionaries
+from morforest._importance import impurity_decrease, split_shares
 from morforest._model import Forest
 from morforest._training import TrainingData
 from morforest.dictionary._presets import choose_dictionary, looks_like_series
@@ -228,7 +229,7 @@ class BaseMorf(BaseEstimator):
         absolute values of their weights. It is measured on training data: it shows what the model
         uses, favours features that offer many thresholds, and is no test of significance.
         """
-        return self._fitted().impurity_decrease()
+        return impurity_decrease(self._fitted())
 
     @property
     def split_shares_(self) -> np.ndarray:
@@ -237,7 +238,7 @@ class BaseMorf(BaseEstimator):
         This is the importance that the paper defines. Shares add up to the mean number of features
         per atom.
         """
-        return self._fitted().split_shares()
+        return split_shares(self._fitted())
 
     def get_depths(self) -> np.ndarray:
         """Return the depth of each tree; a single leaf has depth 0."""
