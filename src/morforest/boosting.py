@@ -126,6 +126,8 @@ class MorfBoostingClassifier(ClassifierMixin, ClassLabels, BaseBoosting):
         Share of each feature in the total gain of the splits.
     split_shares_ : ndarray in the shape of a sample
         Share of the splits whose atom uses a feature.
+    splits_ : Splits
+        Splits of each tree: nodes, atoms, and thresholds in the units of the data.
 
     Examples
     --------
@@ -389,6 +391,8 @@ class MorfBoostingRegressor(RegressorMixin, BaseBoosting):
         Share of each feature in the total gain of the splits.
     split_shares_ : ndarray in the shape of a sample
         Share of the splits whose atom uses a feature.
+    splits_ : Splits
+        Splits of each tree: nodes, atoms, and thresholds in the units of the data.
 
     Examples
     --------
