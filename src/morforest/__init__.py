@@ -22,13 +22,14 @@ from morforest.forest import (
     MorfTreeClassifier,
     MorfTreeRegressor,
 )
-from morforest.ridge import AtomRidgeClassifier
+from morforest.ridge import AtomRidgeClassifier, AtomRidgeRegressor
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AtomFeatures",
     "AtomRidgeClassifier",
+    "AtomRidgeRegressor",
     "Atoms",
     "Axis",
     "Difference",
