@@ -384,3 +384,11 @@ def test_threads_and_pickles_change_nothing(estimator, monkeypatch):
     for model in models[1:]:
         np.testing.assert_array_equal(model.coef_, models[0].coef_)
         np.testing.assert_array_equal(model.predict(X), models[0].predict(X))
+
+
+def test_huge_weights_cost_nothing():
+    X, y = bumps(30)
+    weights = np.where(np.arange(30) % 2, 1e6, 3e9)
+    model = AtomRidgeClassifier(MIXED, 50, random_state=0).fit(X, y, weights)
+    assert np.isfinite(model.loo_decision_function_).all()
+    assert np.isfinite(model.predict_proba(X)).all()

@@ -184,7 +184,8 @@ class _AtomRidge(BaseEstimator):
 def _distinct(X: np.ndarray, labels: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return, of the rows that are used, the first of each kind, and the kind of each row."""
     found: dict[tuple[bytes, Any], int] = {}
-    first, group = [], np.empty(len(used), dtype=np.intp)
+    first: list[int] = []
+    group = np.empty(len(used), dtype=np.intp)
     for part in blocks((len(used), X.shape[1])):
         rows = np.ascontiguousarray(X[used[part]])
         for place, row, label in zip(
@@ -200,7 +201,7 @@ def _distinct(X: np.ndarray, labels: np.ndarray, used: np.ndarray) -> tuple[np.n
 def _counts(weights: np.ndarray, group: np.ndarray) -> np.ndarray:
     """Return how often each distinct row counts for the draw of atoms.
 
-    Whole weights count as repeated rows; for others each row counts once.
+    Whole weights count as repeated rows; for others each row of X counts once.
     """
     whole = whole_weights(weights)
     if whole is None or weights.sum() > MOST_REPEATED:
