@@ -32,7 +32,7 @@ OURS = (
 )
 MINIROCKET = "MiniRocket"
 PEERS = (beyond.PEER, MINIROCKET)
-CHANNEL_AXIS = 0  # samples are (channels, time)
+CHANNEL_AXIS = 1  # X is (n, channels, time)
 # CPU-seconds of a task: a constant, and one for a million training values. Rough.
 SECONDS = {
     "forest patch": (0.1, 0.5),

@@ -43,9 +43,9 @@ def data(monkeypatch):
 
 
 def test_a_name_says_what_an_estimator_is():
-    forest = beyond.make("forest series-pooled", seed=3, channel_axis=0).model
+    forest = beyond.make("forest series-pooled", seed=3, channel_axis=1).model
     assert type(forest) is MorfClassifier
-    assert (forest.dictionary, forest.channel_axis, forest.random_state) == ("series-pooled", 0, 3)
+    assert (forest.dictionary, forest.channel_axis, forest.random_state) == ("series-pooled", 1, 3)
     assert forest.n_estimators == 500  # as for all forests of the paper
     boosting = beyond.make("boosting image + copies", seed=0).model
     assert type(boosting) is MorfBoostingClassifier
@@ -326,7 +326,7 @@ def test_every_table_of_the_pages_is_written(tmp_path, monkeypatch):
         monkeypatch.setattr(study, "read", lambda _, what: getattr(found, what, []))
         study.figures(tmp_path, tmp_path)
     beyond_claims.write(tmp_path)
-    for name in ("README", "docs/beyond", "docs/choose"):
+    for name in ("docs/beyond", "docs/choose"):
         wanted = page.names((page.ROOT / f"{name}.md").read_text())
         assert wanted
         assert [table for table in wanted if not (tmp_path / f"{table}.md").exists()] == []

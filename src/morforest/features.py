@@ -51,7 +51,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
     data_shape : tuple of int or None, default=None
         Shape of one sample, where `X` has flat rows.
     channel_axis : int or None, default=None
-        Axis of a sample that holds channels; see :class:`MorfClassifier`.
+        Axis of X that holds channels, such as 1 or -1; see :class:`MorfClassifier`.
     dtype : {"float32", "float64"}, default="float32"
         Type of the columns. float32 takes half of the memory and has 24 significant bits:
         `transform` warns if that rounds away what varies, as for data with a large offset.
@@ -149,10 +149,10 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         key = seed_from(self.random_state)
         cell_format, cells = choose_format(X, plan.bounds)
         table = TrainingTable(X, plan, cell_format, cells, self.n_jobs)
-        order = np.argsort(table.core.hash).astype(np.uint32)
+        order = np.argsort(table.table.hash).astype(np.uint32)
         drawn_from = order if counts is None else np.repeat(order, counts[order])
         built = table.dictionary
-        drawn = core.draw_atoms(table.core, built, drawn_from, key, int(self.n_atoms))
+        drawn = core.draw_atoms(table.table, built, drawn_from, key, int(self.n_atoms))
         self._atoms = drawn
         self._views = (built.views, built.view_sources, built.pooled_views)
         self._plan, self._key, self._format = plan, key, cell_format

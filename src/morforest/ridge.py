@@ -251,7 +251,7 @@ class AtomRidgeClassifier(ClassifierMixin, _AtomRidge):
     data_shape : tuple of int or None, default=None
         Shape of one sample, where `X` has flat rows.
     channel_axis : int or None, default=None
-        Axis of a sample that holds channels; see :class:`MorfClassifier`.
+        Axis of X that holds channels, such as 1 or -1; see :class:`MorfClassifier`.
     alphas : array-like of float or None, default=None
         Penalties to choose from. None means fifteen from 0.001 to 10,000.
     class_weight : dict, "balanced" or None, default=None
@@ -508,7 +508,7 @@ class AtomRidgeRegressor(RegressorMixin, _AtomRidge):
     data_shape : tuple of int or None, default=None
         Shape of one sample, where `X` has flat rows.
     channel_axis : int or None, default=None
-        Axis of a sample that holds channels; see :class:`MorfRegressor`.
+        Axis of X that holds channels, such as 1 or -1; see :class:`MorfRegressor`.
     alphas : array-like of float or None, default=None
         Penalties to choose from. None means fifteen from 0.001 to 10,000.
     n_jobs : int or None, default=None

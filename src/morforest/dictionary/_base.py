@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator
 
 from morforest._native import core
 from morforest._parameters import check_random_state, is_integer
+from morforest.dictionary._shape import SampleShape
 from morforest.dictionary._views import RAW, View, to_core, views_of
 
-MAX_AXES = 16
 NO_WINDOWS = np.empty(0, dtype=np.uint64)
 
 
@@ -66,8 +66,17 @@ class ResolvedDictionary:
     """A dictionary resolved for a sample shape: what a fit passes around and pickles."""
 
     dictionary: Dictionary
-    shape: tuple[int, ...]
-    channel_axis: int | None
+    samples: SampleShape
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of a sample."""
+        return self.samples.lengths
+
+    @property
+    def channel_axis(self) -> int | None:
+        """The axis of a sample that holds channels, counted from 0."""
+        return self.samples.channel_axis
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -76,7 +85,7 @@ class ResolvedDictionary:
         forms, positions = False, 0.0
         derived: dict[View, float] = {}
         for part in self._components():
-            bounds = part._bounds(self.shape, self.channel_axis)
+            bounds = part._bounds(self.samples)
             nonnegative &= bounds.nonnegative
             integral &= bounds.integral
             forms |= bounds.forms
@@ -107,19 +116,43 @@ class ResolvedDictionary:
         built = core.Dictionary(list(self.shape), direct, to_core(views))
         for part in self._components():
             built.set_sources([views.index(view) for view in self._views_of(part)])
-            built.set_pool(*part._pooling(self.shape, self.channel_axis))
-            part._add_to(built, self.shape, self.channel_axis)
+            built.set_pool(*part._pooling(self.samples))
+            part._add_to(built, self.samples)
         probabilities = [probability for _, probability in self.dictionary._flatten()]
         if len(probabilities) > 1:
             built.set_cumulative(cumulative_fractions(np.asarray(probabilities)))
-        built.set_subset(self.dictionary._subset())
+        built.set_subset(self.atoms_per_tree)
         return built
+
+    @property
+    def atoms_per_tree(self) -> int:
+        """Number of atoms that each tree draws for all of its nodes; 0 if nodes draw their own."""
+        return self.dictionary._atoms_per_tree()
+
+    @property
+    def n_shared_atoms(self) -> int:
+        """Number of atoms that all trees share; 0 if trees draw their own."""
+        return self.dictionary._shared_atoms()
+
+    @property
+    def combine(self) -> str | None:
+        """What the user asked for: "ridge", "auto", or None where nodes never combine atoms."""
+        return self.dictionary._combine()
+
+    @property
+    def combines(self) -> bool:
+        """Whether the nodes of a forest learn linear combinations of their candidates."""
+        return self.combine == "ridge" or (self.combine == "auto" and self.bounds.forms)
+
+    def has_atoms_of(self, other: Dictionary) -> bool:
+        """Say whether a forest of another dictionary shares the atoms that this one would draw."""
+        return self.dictionary._same_atoms(other)
 
     def _components(self) -> list[Dictionary]:
         return [part for part, _ in self.dictionary._flatten()]
 
     def _views_of(self, part: Dictionary) -> tuple[View, ...]:
-        return part._views(self.shape, self.channel_axis)
+        return part._views(self.samples)
 
 
 def cumulative_fractions(probabilities: np.ndarray) -> np.ndarray:
@@ -142,8 +175,8 @@ class Dictionary(BaseEstimator):
         self,
         shape: int | Sequence[int],
         n: int = 1,
-        random_state: Any = None,
         *,
+        random_state: Any = None,
         channel_axis: int | None = None,
     ) -> sp.csr_matrix:
         """Draw atoms without a forest.
@@ -151,13 +184,14 @@ class Dictionary(BaseEstimator):
         Parameters
         ----------
         shape : int or tuple of int
-            Shape of one sample.
+            Shape of one sample, of which X has n: its shape is (n, *shape).
         n : int, default=1
             How many atoms to draw, independently of each other.
         random_state : int, RandomState instance or None, default=None
             Seed of the draws.
         channel_axis : int or None, default=None
-            Axis of the sample that holds channels; see :class:`MorfClassifier`.
+            Axis of X, of shape (n, *shape), that holds channels: 1 for the first axis of a
+            sample, -1 for the last; see :class:`MorfClassifier`.
 
         Returns
         -------
@@ -177,7 +211,7 @@ class Dictionary(BaseEstimator):
         plan = resolve(self, shape, channel_axis)
         key = seed_from(random_state)
         begin, cell, weight = plan.build(direct=True).sample(key, int(n), False)
-        size = math.prod(plan.shape) * len(plan.views())
+        size = plan.samples.size * len(plan.views())
         return sp.csr_matrix((weight, cell, begin.astype(np.int64)), shape=(int(n), size))
 
     def __eq__(self, other: object) -> bool:
@@ -192,67 +226,58 @@ class Dictionary(BaseEstimator):
     def _flatten(self) -> list[tuple[Dictionary, float]]:
         return [(self, 1.0)]
 
-    def _subset(self) -> int:
-        """Return how many atoms a tree draws for all of its nodes; 0: nodes draw their own."""
+    def _atoms_per_tree(self) -> int:
+        """Return how many atoms a tree draws for all of its nodes; 0 if nodes draw their own."""
         return 0
 
-    def _columns(self) -> int:
-        """Return how many atoms are drawn for all trees; 0: trees draw their own."""
+    def _shared_atoms(self) -> int:
+        """Return how many atoms are drawn for all trees; 0 if trees draw their own."""
         return 0
 
-    def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
+    def _combine(self) -> str | None:
+        """Return whether nodes combine their candidates: "ridge", "auto" or None."""
+        return None
+
+    def _same_atoms(self, other: Dictionary) -> bool:
+        """Say whether both draw the same atoms, whatever nodes do with them."""
+        return self == other
+
+    def _check(self, shape: SampleShape) -> None:
         """Raise if the parameters make no sense for samples of this shape."""
 
-    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> tuple[View, ...]:
+    def _views(self, shape: SampleShape) -> tuple[View, ...]:
         """Return the views that atoms look at."""
-        return views_of(getattr(self, "views", None), shape, channel_axis)
+        return views_of(getattr(self, "views", None), shape)
 
     def _view_mass(self, view: View, bounds: Bounds) -> float:
         """Return the mass of atoms that look at a channel."""
         return bounds.mass
 
-    def _pooling(
-        self, shape: tuple[int, ...], channel_axis: int | None
-    ) -> tuple[list[str], list[int], np.ndarray]:
+    def _pooling(self, shape: SampleShape) -> tuple[list[str], list[int], np.ndarray]:
         """Return how atoms are pooled, as the core takes it; here not at all."""
         return [], [], NO_WINDOWS
 
-    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
+    def _bounds(self, shape: SampleShape) -> Bounds:
         raise NotImplementedError
 
-    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
+    def _add_to(self, built: Any, shape: SampleShape) -> None:
         raise NotImplementedError
 
 
 def resolve(
     dictionary: Dictionary, shape: int | Sequence[int], channel_axis: int | None = None
 ) -> ResolvedDictionary:
-    """Check a dictionary against a sample shape."""
+    """Check a dictionary against the shape of a sample; `channel_axis` counts the axes of X."""
     if not isinstance(dictionary, Dictionary):
         raise TypeError(
             "dictionary must be None or a dictionary object such as Patch() or SparseOblique(), "
             f"got {dictionary!r}."
         )
-    lengths: tuple[int, ...] = (shape,) if is_integer(shape) else tuple(shape)  # type: ignore[arg-type]
-    if not lengths or not all(is_integer(k) and k >= 1 for k in lengths):
-        raise ValueError(f"shape must hold positive integers, one an axis, got {shape!r}.")
-    lengths = tuple(int(k) for k in lengths)
-    if len(lengths) > MAX_AXES:
-        raise ValueError(f"shape may have at most {MAX_AXES} axes, got {len(lengths)}.")
-    if channel_axis is not None:
-        rank = len(lengths)
-        if not is_integer(channel_axis):
-            raise TypeError(f"channel_axis must be None or an integer, got {channel_axis!r}.")
-        if not -rank <= channel_axis < rank:
-            raise ValueError(
-                f"channel_axis={channel_axis} does not exist in samples of shape {lengths}: "
-                f"give an integer from {-rank} to {rank - 1}."
-            )
-        channel_axis = int(channel_axis) % rank
+    samples = SampleShape.of(shape, channel_axis)
     for part, _ in dictionary._flatten():
-        part._views(lengths, channel_axis)
-        part._check(lengths, channel_axis)
-    return ResolvedDictionary(dictionary, lengths, channel_axis)
+        part._views(samples)
+        part._check(samples)
+    return ResolvedDictionary(dictionary, samples)
 
 
 def seed_from(random_state: Any) -> int:

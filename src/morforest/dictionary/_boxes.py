@@ -10,6 +10,7 @@ import numpy as np
 from morforest._parameters import check_choice, is_integer, is_number
 from morforest.dictionary._base import Bounds, Dictionary, cumulative_fractions
 from morforest.dictionary._pooling import Pooled, log_uniform
+from morforest.dictionary._shape import SampleShape
 from morforest.dictionary._views import View
 
 
@@ -21,31 +22,28 @@ class Boxes(Dictionary):
     size_distribution: str = "uniform"
     views: Any = None
 
-    def _axis_values(
-        self, name: str, shape: tuple[int, ...], channel_axis: int | None, for_channels: Any
-    ) -> list[Any]:
+    def _axis_values(self, name: str, shape: SampleShape, for_channels: Any) -> list[Any]:
         """Spread a parameter over the axes; `for_channels` is a scalar's value on channels."""
         value = getattr(self, name)
-        rank = len(shape)
+        rank = shape.rank
         if not isinstance(value, (tuple, list, np.ndarray)):
-            return [for_channels if axis == channel_axis else value for axis in range(rank)]
+            return [for_channels if axis == shape.channel_axis else value for axis in range(rank)]
         values = list(value)
         if len(values) == rank:
             return values
-        if channel_axis is not None and len(values) == rank - 1:
-            return [*values[:channel_axis], for_channels, *values[channel_axis:]]
+        if shape.channel_axis is not None and len(values) == rank - 1:
+            values.insert(shape.channel_axis, for_channels)
+            return values
         raise ValueError(
             f"{name}={value!r} has {len(values)} entries, but samples of shape {shape} have "
             f"{rank} axes: give one value for all axes or a tuple with one an axis."
         )
 
-    def _sizes(
-        self, shape: tuple[int, ...], channel_axis: int | None
-    ) -> tuple[list[int], list[int]]:
+    def _sizes(self, shape: SampleShape) -> tuple[list[int], list[int]]:
         smallest = [
             _size("min_size", value, length, axis)
             for axis, (value, length) in enumerate(
-                zip(self._axis_values("min_size", shape, channel_axis, 1), shape, strict=True)
+                zip(self._axis_values("min_size", shape, 1), shape.lengths, strict=True)
             )
         ]
         largest = [
@@ -54,8 +52,8 @@ class Boxes(Dictionary):
             else _size("max_size", value, length, axis)
             for axis, (value, length, low) in enumerate(
                 zip(
-                    self._axis_values("max_size", shape, channel_axis, 1),
-                    shape,
+                    self._axis_values("max_size", shape, 1),
+                    shape.lengths,
                     smallest,
                     strict=True,
                 )
@@ -70,12 +68,12 @@ class Boxes(Dictionary):
                 )
         return smallest, largest
 
-    def _tables(self, shape: tuple[int, ...], channel_axis: int | None) -> list[list[int]]:
+    def _tables(self, shape: SampleShape) -> list[list[int]]:
         """Return the probabilities of the sizes of each axis; empty where all are alike."""
         check_choice("size_distribution", self.size_distribution, ("uniform", "log"))
         if self.size_distribution == "uniform":
             return []
-        smallest, largest = self._sizes(shape, channel_axis)
+        smallest, largest = self._sizes(shape)
         return [
             [] if low == high else cumulative_fractions(log_uniform(low, high)).tolist()
             for low, high in zip(smallest, largest, strict=True)
@@ -132,6 +130,7 @@ class Patch(Pooled, Boxes):
         self,
         min_size: Any = 1,
         max_size: Any = None,
+        *,
         boundary: Any = "zero",
         contiguous: Any = True,
         size_distribution: str = "uniform",
@@ -148,8 +147,8 @@ class Patch(Pooled, Boxes):
         self.pool = pool
         self.window = window
 
-    def _flags(self, shape: tuple[int, ...], channel_axis: int | None) -> list[bool]:
-        flags = self._axis_values("contiguous", shape, channel_axis, True)
+    def _flags(self, shape: SampleShape) -> list[bool]:
+        flags = self._axis_values("contiguous", shape, True)
         for flag in flags:
             if not isinstance(flag, (bool, np.bool_)):
                 raise ValueError(
@@ -157,8 +156,8 @@ class Patch(Pooled, Boxes):
                 )
         return [bool(flag) for flag in flags]
 
-    def _boundaries(self, shape: tuple[int, ...], channel_axis: int | None) -> list[str]:
-        names = self._axis_values("boundary", shape, channel_axis, "zero")
+    def _boundaries(self, shape: SampleShape) -> list[str]:
+        names = self._axis_values("boundary", shape, "zero")
         for name in names:
             if name not in ("zero", "inside", "wrap"):
                 raise ValueError(
@@ -167,36 +166,36 @@ class Patch(Pooled, Boxes):
                 )
         return [str(name) for name in names]
 
-    def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
-        self._sizes(shape, channel_axis)
-        self._flags(shape, channel_axis)
-        self._boundaries(shape, channel_axis)
-        self._tables(shape, channel_axis)
-        self._check_pool(shape, channel_axis)
+    def _check(self, shape: SampleShape) -> None:
+        self._sizes(shape)
+        self._flags(shape)
+        self._boundaries(shape)
+        self._tables(shape)
+        self._check_pool(shape)
 
-    def _smallest_extents(self, shape: tuple[int, ...], channel_axis: int | None) -> list[int]:
-        return self._sizes(shape, channel_axis)[0]
+    def _smallest_extents(self, shape: SampleShape) -> list[int]:
+        return self._sizes(shape)[0]
 
-    def _ordered(self, shape: tuple[int, ...], channel_axis: int | None) -> list[bool]:
-        flags = self._flags(shape, channel_axis)
-        return [flag and axis != channel_axis for axis, flag in enumerate(flags)]
+    def _ordered(self, shape: SampleShape) -> list[bool]:
+        flags = self._flags(shape)
+        return [flag and axis != shape.channel_axis for axis, flag in enumerate(flags)]
 
-    def _circular(self, shape: tuple[int, ...], channel_axis: int | None) -> list[bool]:
-        return [name == "wrap" for name in self._boundaries(shape, channel_axis)]
+    def _circular(self, shape: SampleShape) -> list[bool]:
+        return [name == "wrap" for name in self._boundaries(shape)]
 
-    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
-        _, largest = self._sizes(shape, channel_axis)
+    def _bounds(self, shape: SampleShape) -> Bounds:
+        _, largest = self._sizes(shape)
         bounds = Bounds(mass=float(math.prod(largest)), nonnegative=True, integral=True)
-        return self._pooled_bounds(bounds, shape, channel_axis)
+        return self._pooled_bounds(bounds, shape)
 
-    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
-        smallest, largest = self._sizes(shape, channel_axis)
+    def _add_to(self, built: Any, shape: SampleShape) -> None:
+        smallest, largest = self._sizes(shape)
         built.add_patch(
             smallest,
             largest,
-            self._tables(shape, channel_axis),
-            self._boundaries(shape, channel_axis),
-            self._flags(shape, channel_axis),
+            self._tables(shape),
+            self._boundaries(shape),
+            self._flags(shape),
         )
 
 
@@ -233,6 +232,7 @@ class Haar(Pooled, Boxes):
         self,
         min_size: Any = 1,
         max_size: Any = None,
+        *,
         lobes: Any = ("two", "three"),
         axes: Any = None,
         size_distribution: str = "uniform",
@@ -259,10 +259,10 @@ class Haar(Pooled, Boxes):
             )
         return kinds
 
-    def _lobed(self, shape: tuple[int, ...], channel_axis: int | None) -> list[bool]:
-        rank = len(shape)
+    def _lobed(self, shape: SampleShape) -> list[bool]:
+        rank = shape.rank
         if self.axes is None:
-            return [axis != channel_axis for axis in range(rank)]
+            return [axis != shape.channel_axis for axis in range(rank)]
         axes = list(self.axes) if isinstance(self.axes, (list, tuple)) else [self.axes]
         if not axes or not all(is_integer(axis) and -rank <= axis < rank for axis in axes):
             raise ValueError(
@@ -272,10 +272,10 @@ class Haar(Pooled, Boxes):
         chosen = {int(axis) % rank for axis in axes}
         return [axis in chosen for axis in range(rank)]
 
-    def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
-        smallest, _ = self._sizes(shape, channel_axis)
-        self._tables(shape, channel_axis)
-        kinds, lobed = self._kinds(), self._lobed(shape, channel_axis)
+    def _check(self, shape: SampleShape) -> None:
+        smallest, _ = self._sizes(shape)
+        self._tables(shape)
+        kinds, lobed = self._kinds(), self._lobed(shape)
         if not any(lobed):
             raise ValueError(
                 f"axes={self.axes!r} leaves no axis to samples of shape {shape}, whose only axis "
@@ -287,28 +287,28 @@ class Haar(Pooled, Boxes):
                 f"{shape} have {sum(lobed)} here."
             )
         most = 3 if "three" in kinds else 2
-        for axis, (low, length) in enumerate(zip(smallest, shape, strict=True)):
+        for axis, (low, length) in enumerate(zip(smallest, shape.lengths, strict=True)):
             if lobed[axis] and most * low > length:
                 raise ValueError(
                     f"{most} rectangles of min_size={low} do not fit side by side along axis "
                     f"{axis} of length {length}: choose a smaller min_size, other lobes, or axes "
                     "without it."
                 )
-        self._check_pool(shape, channel_axis)
+        self._check_pool(shape)
 
-    def _smallest_extents(self, shape: tuple[int, ...], channel_axis: int | None) -> list[int]:
+    def _smallest_extents(self, shape: SampleShape) -> list[int]:
         # Lobes stand along one axis or two; along the others an atom is one rectangle wide.
-        smallest, _ = self._sizes(shape, channel_axis)
-        lobed = self._lobed(shape, channel_axis)
+        smallest, _ = self._sizes(shape)
+        lobed = self._lobed(shape)
         kinds = self._kinds()
         sides = 2 if kinds == ["square"] and sum(lobed) == 2 else 1
         lobes = 3 if set(kinds) == {"three"} else 2
         one = sum(lobed) == sides  # no choice of axes
         return [low * lobes if one and on else low for low, on in zip(smallest, lobed, strict=True)]
 
-    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
-        _, largest = self._sizes(shape, channel_axis)
-        lobed = self._lobed(shape, channel_axis)
+    def _bounds(self, shape: SampleShape) -> Bounds:
+        _, largest = self._sizes(shape)
+        lobed = self._lobed(shape)
         mass = 0.0
         for kind in self._kinds():
             lobes = 3 if kind == "three" else 2
@@ -316,17 +316,17 @@ class Haar(Pooled, Boxes):
             area = math.prod(largest)
             cut = [
                 min(size, length // lobes) / size
-                for size, length, on in zip(largest, shape, lobed, strict=True)
+                for size, length, on in zip(largest, shape.lengths, lobed, strict=True)
                 if on
             ]
             mass = max(mass, weight * area * max(cut))
         bounds = Bounds(mass=float(mass), nonnegative=False, integral=True, side=mass / 2)
-        return self._pooled_bounds(bounds, shape, channel_axis)
+        return self._pooled_bounds(bounds, shape)
 
-    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
-        smallest, largest = self._sizes(shape, channel_axis)
-        tables = self._tables(shape, channel_axis)
-        built.add_haar(smallest, largest, tables, self._lobed(shape, channel_axis), self._kinds())
+    def _add_to(self, built: Any, shape: SampleShape) -> None:
+        smallest, largest = self._sizes(shape)
+        tables = self._tables(shape)
+        built.add_haar(smallest, largest, tables, self._lobed(shape), self._kinds())
 
 
 class Pair(Pooled, Boxes):
@@ -361,6 +361,7 @@ class Pair(Pooled, Boxes):
         self,
         min_size: Any = 1,
         max_size: Any = None,
+        *,
         reach: Any = 0.35,
         size_distribution: str = "uniform",
         views: Any = None,
@@ -375,10 +376,10 @@ class Pair(Pooled, Boxes):
         self.pool = pool
         self.window = window
 
-    def _reaches(self, shape: tuple[int, ...], channel_axis: int | None) -> list[int]:
+    def _reaches(self, shape: SampleShape) -> list[int]:
         found = []
-        values = self._axis_values("reach", shape, channel_axis, 0)
-        for axis, (value, length) in enumerate(zip(values, shape, strict=True)):
+        values = self._axis_values("reach", shape, 0)
+        for axis, (value, length) in enumerate(zip(values, shape.lengths, strict=True)):
             if is_integer(value) and 0 <= value < length:
                 found.append(int(value))
             elif is_number(value) and not is_integer(value) and 0 <= value <= 1:
@@ -390,25 +391,25 @@ class Pair(Pooled, Boxes):
                 )
         return found
 
-    def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
-        self._sizes(shape, channel_axis)
-        self._tables(shape, channel_axis)
-        self._reaches(shape, channel_axis)
-        self._check_pool(shape, channel_axis)
+    def _check(self, shape: SampleShape) -> None:
+        self._sizes(shape)
+        self._tables(shape)
+        self._reaches(shape)
+        self._check_pool(shape)
 
-    def _smallest_extents(self, shape: tuple[int, ...], channel_axis: int | None) -> list[int]:
-        return self._sizes(shape, channel_axis)[0]
+    def _smallest_extents(self, shape: SampleShape) -> list[int]:
+        return self._sizes(shape)[0]
 
-    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
-        _, largest = self._sizes(shape, channel_axis)
+    def _bounds(self, shape: SampleShape) -> Bounds:
+        _, largest = self._sizes(shape)
         area = float(math.prod(largest))
         bounds = Bounds(mass=2.0 * area, nonnegative=False, integral=True, side=area)
-        return self._pooled_bounds(bounds, shape, channel_axis)
+        return self._pooled_bounds(bounds, shape)
 
-    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
-        smallest, largest = self._sizes(shape, channel_axis)
-        tables = self._tables(shape, channel_axis)
-        built.add_pair(smallest, largest, tables, self._reaches(shape, channel_axis))
+    def _add_to(self, built: Any, shape: SampleShape) -> None:
+        smallest, largest = self._sizes(shape)
+        tables = self._tables(shape)
+        built.add_pair(smallest, largest, tables, self._reaches(shape))
 
 
 class Variance(Boxes):
@@ -442,6 +443,7 @@ class Variance(Boxes):
         self,
         min_size: Any = 2,
         max_size: Any = None,
+        *,
         size_distribution: str = "uniform",
         views: Any = None,
     ):
@@ -450,8 +452,8 @@ class Variance(Boxes):
         self.size_distribution = size_distribution
         self.views = views
 
-    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> tuple[View, ...]:
-        views = super()._views(shape, channel_axis)
+    def _views(self, shape: SampleShape) -> tuple[View, ...]:
+        views = super()._views(shape)
         squares = [view.squared() for view in views]
         if None in squares:
             raise ValueError(
@@ -463,18 +465,18 @@ class Variance(Boxes):
     def _view_mass(self, view: View, bounds: Bounds) -> float:
         return bounds.mass**2 if view.squares else bounds.mass
 
-    def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
-        self._sizes(shape, channel_axis)
-        self._tables(shape, channel_axis)
+    def _check(self, shape: SampleShape) -> None:
+        self._sizes(shape)
+        self._tables(shape)
 
-    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
-        _, largest = self._sizes(shape, channel_axis)
+    def _bounds(self, shape: SampleShape) -> Bounds:
+        _, largest = self._sizes(shape)
         mass = float(math.prod(largest))
         return Bounds(mass=mass, nonnegative=False, integral=True, forms=True)
 
-    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
-        smallest, largest = self._sizes(shape, channel_axis)
-        built.add_variance(smallest, largest, self._tables(shape, channel_axis))
+    def _add_to(self, built: Any, shape: SampleShape) -> None:
+        smallest, largest = self._sizes(shape)
+        built.add_variance(smallest, largest, self._tables(shape))
 
 
 def _size(name: str, value: Any, length: int, axis: int) -> int:

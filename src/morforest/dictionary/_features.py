@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,9 @@ import scipy.sparse as sp
 
 from morforest._parameters import is_number
 from morforest.dictionary._base import Bounds, Dictionary, cumulative_fractions, to_numbers
+from morforest.dictionary._shape import SampleShape
+
+COMBINATION_MASS = 2.0**17  # bounds the sum of the absolute weights of a learned combination
 
 
 class Axis(Dictionary):
@@ -24,11 +26,31 @@ class Axis(Dictionary):
     array([1., 1.])
     """
 
-    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
+    def _bounds(self, shape: SampleShape) -> Bounds:
         return Bounds(mass=1.0, nonnegative=True, integral=True)
 
-    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
+    def _add_to(self, built: Any, shape: SampleShape) -> None:
         built.add_axis()
+
+
+class GivenColumns(Axis):
+    """Features that are columns of shared atoms already, whose combinations nodes may learn.
+
+    This class is internal. Tests use it to compare learned combinations of columns that they choose
+    themselves with the oracle. The features are whole numbers of at most 8191 in size.
+    """
+
+    def __init__(self, combine: str | None = "ridge"):
+        self.combine = combine
+
+    def _combine(self) -> str | None:
+        return self.combine
+
+    def _bounds(self, shape: SampleShape) -> Bounds:
+        if self.combine is None:
+            return super()._bounds(shape)
+        mass = COMBINATION_MASS
+        return Bounds(mass=mass, nonnegative=False, integral=True, side=mass)
 
 
 class SparseOblique(Dictionary):
@@ -52,20 +74,20 @@ class SparseOblique(Dictionary):
     [-1.0, 1.0]
     """
 
-    def __init__(self, rate: float = 2.0, density: float | None = None):
+    def __init__(self, rate: float = 2.0, *, density: float | None = None):
         self.rate = rate
         self.density = density
 
-    def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
+    def _check(self, shape: SampleShape) -> None:
         if self.density is None:
             if not is_number(self.rate) or not 0 < self.rate <= 1e9:
                 raise ValueError(f"rate must be a positive number, got {self.rate!r}.")
         elif not is_number(self.density) or not 0 < self.density <= 1:
             raise ValueError(f"density must be in (0, 1], got {self.density!r}.")
 
-    def _cumulative(self, shape: tuple[int, ...]) -> np.ndarray:
+    def _cumulative(self, shape: SampleShape) -> np.ndarray:
         """Cumulate the probabilities of 1, 2, ... nonzeros; a tail that rounds to one is cut."""
-        p = math.prod(shape)
+        p = shape.size
         if self.density is None:
             mode = min(max(int(self.rate), 1), p)
             probabilities = _unimodal(p, mode, lambda k: self.rate / k)
@@ -82,10 +104,10 @@ class SparseOblique(Dictionary):
         end = int(np.argmax(fractions == np.uint64(2**64 - 1))) + 1
         return fractions[:end]
 
-    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
+    def _bounds(self, shape: SampleShape) -> Bounds:
         return Bounds(mass=float(len(self._cumulative(shape))), nonnegative=False, integral=True)
 
-    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
+    def _add_to(self, built: Any, shape: SampleShape) -> None:
         built.add_sparse(self._cumulative(shape))
 
 
@@ -109,7 +131,7 @@ class Atoms(Dictionary):
            [ 1., -1.,  0.]])
     """
 
-    def __init__(self, matrix: Any, probabilities: Any = None):
+    def __init__(self, matrix: Any, *, probabilities: Any = None):
         self.matrix = matrix
         self.probabilities = probabilities
 
@@ -125,9 +147,9 @@ class Atoms(Dictionary):
         matrix.sort_indices()
         return matrix
 
-    def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
+    def _check(self, shape: SampleShape) -> None:
         matrix = self._csr()
-        size = math.prod(shape)
+        size = shape.size
         if matrix.shape[1] != size:
             raise ValueError(
                 f"matrix has {matrix.shape[1]} columns, but samples of shape {shape} have {size} "
@@ -158,7 +180,7 @@ class Atoms(Dictionary):
         if not probabilities.sum() > 0:
             raise ValueError("probabilities are all zero: at least one must be positive.")
 
-    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
+    def _bounds(self, shape: SampleShape) -> Bounds:
         matrix = self._csr()
         return Bounds(
             mass=float(abs(matrix).sum(axis=1).max()),
@@ -166,7 +188,7 @@ class Atoms(Dictionary):
             integral=bool((matrix.data == np.rint(matrix.data)).all()),
         )
 
-    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
+    def _add_to(self, built: Any, shape: SampleShape) -> None:
         matrix = self._csr()
         if self.probabilities is None:
             cumulative = np.empty(0, dtype=np.uint64)

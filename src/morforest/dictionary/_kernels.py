@@ -13,6 +13,7 @@ from morforest._parameters import is_integer
 from morforest.dictionary._base import Bounds, cumulative_fractions
 from morforest.dictionary._boxes import Boxes
 from morforest.dictionary._pooling import COMPETING, OPS, Pooled, log_uniform
+from morforest.dictionary._shape import SampleShape
 
 SIZED = ("gaussian", "gabor", "sign")  # kernels that are made in each size
 UNIT = 64  # the largest weight of a Gaussian or Gabor kernel
@@ -84,6 +85,7 @@ class Kernel(Pooled, Boxes):
         kernel: Any = "gaussian",
         min_size: Any = None,
         max_size: Any = None,
+        *,
         dilation: Any = 1,
         views: Any = None,
         pool: Any = None,
@@ -99,21 +101,19 @@ class Kernel(Pooled, Boxes):
         self.window = window
         self.rivals = rivals
 
-    def _axis_values(
-        self, name: str, shape: tuple[int, ...], channel_axis: int | None, for_channels: Any
-    ) -> list[Any]:
-        values = super()._axis_values(name, shape, channel_axis, for_channels)
+    def _axis_values(self, name: str, shape: SampleShape, for_channels: Any) -> list[Any]:
+        values = super()._axis_values(name, shape, for_channels)
         if name != "min_size":
             return values
         return [
             min(3, length) if value is None else value
-            for value, length in zip(values, shape, strict=True)
+            for value, length in zip(values, shape.lengths, strict=True)
         ]
 
-    def _kernels(self, shape: tuple[int, ...], channel_axis: int | None) -> list[np.ndarray]:
+    def _kernels(self, shape: SampleShape) -> list[np.ndarray]:
         """Return all kernels, with as many axes as a sample."""
         if isinstance(self.kernel, str) and self.kernel in SIZED:
-            return self._sized_kernels(shape, channel_axis)
+            return self._sized_kernels(shape)
         if self.min_size is not None or self.max_size is not None:
             raise ValueError(
                 f"min_size={self.min_size!r} and max_size={self.max_size!r} are for the kernels "
@@ -126,11 +126,11 @@ class Kernel(Pooled, Boxes):
                     f"kernel must be one of {names}, an array or a list of arrays, "
                     f"got {self.kernel!r}."
                 )
-            return nine_kernels(self.kernel, shape, channel_axis)
-        return [_along_last_axes(a, shape, channel_axis) for a in _own_kernels(self.kernel)]
+            return nine_kernels(self.kernel, shape)
+        return [_along_last_axes(a, shape) for a in _own_kernels(self.kernel)]
 
-    def _sized_kernels(self, shape: tuple[int, ...], channel_axis: int | None) -> list[np.ndarray]:
-        smallest, largest = self._sizes(shape, channel_axis)
+    def _sized_kernels(self, shape: SampleShape) -> list[np.ndarray]:
+        smallest, largest = self._sizes(shape)
         ranges = [range(low, high + 1) for low, high in zip(smallest, largest, strict=True)]
         # The sum over all combinations of sizes of their products.
         cells = math.prod(sum(sizes) for sizes in ranges)
@@ -148,11 +148,11 @@ class Kernel(Pooled, Boxes):
             elif self.kernel == "gaussian":
                 found.append(_in_units(_bell(size)))
             else:
-                plane = [axis for axis in range(len(shape)) if axis != channel_axis][-2:]
+                plane = shape.free_axes[-2:]
                 found += gabor_kernels(size, plane)
         return found
 
-    def _dilations(self, kernels: list[np.ndarray], shape: tuple[int, ...]) -> list[list[int]]:
+    def _dilations(self, kernels: list[np.ndarray], shape: SampleShape) -> list[list[int]]:
         """Return the probabilities of each kernel's dilations; empty where it is fixed."""
         rate = self.dilation
         if rate != "log" and (not is_integer(rate) or rate < 1):
@@ -161,7 +161,7 @@ class Kernel(Pooled, Boxes):
         for extent in dict.fromkeys(kernel.shape for kernel in kernels):
             steps = [
                 (length - 1) // (size - 1)
-                for length, size in zip(shape, extent, strict=True)
+                for length, size in zip(shape.lengths, extent, strict=True)
                 if size > 1
             ]
             most = min(steps, default=1 if rate == "log" else rate)
@@ -173,10 +173,10 @@ class Kernel(Pooled, Boxes):
             tables[extent] = log_steps(most) if rate == "log" and most > 1 else []
         return [tables[kernel.shape] for kernel in kernels]
 
-    def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
-        kernels = self._kernels(shape, channel_axis)
+    def _check(self, shape: SampleShape) -> None:
+        kernels = self._kernels(shape)
         self._dilations(kernels, shape)
-        self._check_pool(shape, channel_axis)
+        self._check_pool(shape)
         self._check_rivals(kernels)
 
     def _competes(self) -> bool:
@@ -201,13 +201,13 @@ class Kernel(Pooled, Boxes):
                 f"is {len(kernels)} of kernel={self.kernel!r}: choose fewer rivals."
             )
 
-    def _smallest_extents(self, shape: tuple[int, ...], channel_axis: int | None) -> list[int]:
+    def _smallest_extents(self, shape: SampleShape) -> list[int]:
         rate = 1 if self.dilation == "log" else int(self.dilation)
-        sizes = [kernel.shape for kernel in self._kernels(shape, channel_axis)]
-        return [(min(size[axis] for size in sizes) - 1) * rate + 1 for axis in range(len(shape))]
+        sizes = [kernel.shape for kernel in self._kernels(shape)]
+        return [(min(size[axis] for size in sizes) - 1) * rate + 1 for axis in range(shape.rank)]
 
-    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
-        kernels = self._kernels(shape, channel_axis)
+    def _bounds(self, shape: SampleShape) -> Bounds:
+        kernels = self._kernels(shape)
         taps = np.concatenate([kernel.ravel() for kernel in kernels])
         begin = np.cumsum([0, *(kernel.size for kernel in kernels[:-1])])
         parts = (abs(taps), taps.clip(0), -taps.clip(None, 0))  # all, and each side
@@ -219,11 +219,11 @@ class Kernel(Pooled, Boxes):
             integral=True,
             side=mass if signs else float(max(sums[1:])),
         )
-        return self._pooled_bounds(bounds, shape, channel_axis)
+        return self._pooled_bounds(bounds, shape)
 
-    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
-        kernels = self._kernels(shape, channel_axis)
-        strides = np.cumprod([1, *shape[:0:-1]])[::-1]  # in features
+    def _add_to(self, built: Any, shape: SampleShape) -> None:
+        kernels = self._kernels(shape)
+        strides = np.cumprod([1, *shape.lengths[:0:-1]])[::-1]  # in features
         used = [kernel != 0 for kernel in kernels]
         if self._competes() and len({int(cells.sum()) for cells in used}) > 1:
             used = [np.logical_or.reduce(used)] * len(kernels)  # rivals have as many terms
@@ -264,10 +264,10 @@ def rocket_kernels() -> list[np.ndarray]:
 
 
 @lru_cache(maxsize=16)
-def nine_kernels(name: str, shape: tuple[int, ...], channel_axis: int | None) -> list[np.ndarray]:
+def nine_kernels(name: str, shape: SampleShape) -> list[np.ndarray]:
     """Return the kernels of that name, with the axes of a sample."""
     found = rocket_kernels() if name == "rocket" else triple_kernels()
-    return [_along_last_axes(kernel, shape, channel_axis) for kernel in found]
+    return [_along_last_axes(kernel, shape) for kernel in found]
 
 
 def gabor_kernels(size: tuple[int, ...], plane: list[int]) -> list[np.ndarray]:
@@ -335,19 +335,17 @@ def _own_kernels(given: Any) -> list[np.ndarray]:
     return found
 
 
-def _along_last_axes(
-    kernel: np.ndarray, shape: tuple[int, ...], channel_axis: int | None
-) -> np.ndarray:
+def _along_last_axes(kernel: np.ndarray, shape: SampleShape) -> np.ndarray:
     """Give a kernel the axes of a sample."""
-    if kernel.ndim == len(shape):
+    if kernel.ndim == shape.rank:
         return kernel
-    if kernel.ndim > len(shape):
+    if kernel.ndim > shape.rank:
         raise ValueError(
             f"kernel has an array of {kernel.ndim} axes, but samples of shape {shape} have "
-            f"{len(shape)}: give at most one an axis."
+            f"{shape.rank}: give at most one an axis."
         )
-    free = [axis for axis in range(len(shape)) if axis != channel_axis]
-    size = [1] * len(shape)
+    free = shape.free_axes
+    size = [1] * shape.rank
     for axis, length in zip(free[-kernel.ndim :], kernel.shape, strict=True):
         size[axis] = length
     return kernel.reshape(size)

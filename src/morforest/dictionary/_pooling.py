@@ -9,6 +9,7 @@ import numpy as np
 
 from morforest._parameters import is_integer, is_number
 from morforest.dictionary._base import NO_WINDOWS, Bounds
+from morforest.dictionary._shape import SampleShape
 
 OPS = ("max", "min", "mean", "proportion")
 CORE_NAMES = {"proportion": "ppv"}
@@ -33,14 +34,14 @@ class Pooled:
     window: Any = None
     _known_ops: tuple[str, ...] = OPS
 
-    def _smallest_extents(self, shape: tuple[int, ...], channel_axis: int | None) -> list[int]:
+    def _smallest_extents(self, shape: SampleShape) -> list[int]:
         raise NotImplementedError
 
-    def _ordered(self, shape: tuple[int, ...], channel_axis: int | None) -> list[bool]:
-        return [axis != channel_axis for axis in range(len(shape))]
+    def _ordered(self, shape: SampleShape) -> list[bool]:
+        return [axis != shape.channel_axis for axis in range(shape.rank)]
 
-    def _circular(self, shape: tuple[int, ...], channel_axis: int | None) -> list[bool]:
-        return [False] * len(shape)
+    def _circular(self, shape: SampleShape) -> list[bool]:
+        return [False] * shape.rank
 
     def _ops(self) -> list[str]:
         if self.pool is None:
@@ -59,11 +60,14 @@ class Pooled:
             )
         return list(ops)
 
-    def _windows(self, shape: tuple[int, ...], channel_axis: int | None) -> list[int]:
+    def _windows(self, shape: SampleShape) -> list[int]:
         """Return the positions of a window along each axis: `STAYS`, `DRAWN` or their number."""
-        ordered = self._ordered(shape, channel_axis)
-        moved = [axis for axis in range(len(shape)) if ordered[axis]][-2:]
-        return [self._window(shape[axis]) if axis in moved else STAYS for axis in range(len(shape))]
+        ordered = self._ordered(shape)
+        moved = [axis for axis in range(shape.rank) if ordered[axis]][-2:]
+        return [
+            self._window(length) if axis in moved else STAYS
+            for axis, length in enumerate(shape.lengths)
+        ]
 
     def _window(self, length: int) -> int:
         if self.window is None:
@@ -78,24 +82,24 @@ class Pooled:
             f"{length}."
         )
 
-    def _places(self, shape: tuple[int, ...], channel_axis: int | None) -> list[int]:
+    def _places(self, shape: SampleShape) -> list[int]:
         """Return the most places that an atom has along each axis on which it moves, else one."""
-        windows = self._windows(shape, channel_axis)
-        circular = self._circular(shape, channel_axis)
-        extents = self._smallest_extents(shape, channel_axis)
+        windows = self._windows(shape)
+        circular = self._circular(shape)
+        extents = self._smallest_extents(shape)
         places = [
             length if circular[axis] else length - extents[axis] + 1
-            for axis, length in enumerate(shape)
+            for axis, length in enumerate(shape.lengths)
         ]
         return [1 if w == STAYS else count for w, count in zip(windows, places, strict=True)]
 
-    def _positions(self, shape: tuple[int, ...], channel_axis: int | None) -> int:
+    def _positions(self, shape: SampleShape) -> int:
         """Return the largest number of positions of a window."""
-        places = self._places(shape, channel_axis)
-        windows = self._windows(shape, channel_axis)
+        places = self._places(shape)
+        windows = self._windows(shape)
         return math.prod(min(w, n) if w > 0 else n for w, n in zip(windows, places, strict=True))
 
-    def _check_pool(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
+    def _check_pool(self, shape: SampleShape) -> None:
         if not self._ops():
             if self.window is not None:
                 raise ValueError(
@@ -103,36 +107,32 @@ class Pooled:
                     f"{', '.join(map(repr, self._known_ops))}."
                 )
             return
-        windows = self._windows(shape, channel_axis)
+        windows = self._windows(shape)
         if all(window == STAYS for window in windows):
             raise ValueError(
                 f"pool={self.pool!r} needs an axis along which atoms can move, but samples of "
                 f"shape {shape} have none in order: the channel axis and axes with "
                 "contiguous=False have no order."
             )
-        if math.prod(self._places(shape, channel_axis)) == 1:
+        if math.prod(self._places(shape)) == 1:
             raise ValueError(
                 f"pool={self.pool!r} needs room to move, but in samples of shape {shape} even the "
                 "smallest atom has one place: choose a smaller min_size, or pool=None."
             )
 
-    def _pooling(
-        self, shape: tuple[int, ...], channel_axis: int | None
-    ) -> tuple[list[str], list[int], np.ndarray]:
+    def _pooling(self, shape: SampleShape) -> tuple[list[str], list[int], np.ndarray]:
         ops = self._ops()
         if not ops:
             return [], [], NO_WINDOWS
-        sizes = np.cumsum(log_uniform(2, max(*shape, 2))).astype(np.uint64)
-        return [CORE_NAMES.get(op, op) for op in ops], self._windows(shape, channel_axis), sizes
+        sizes = np.cumsum(log_uniform(2, max(*shape.lengths, 2))).astype(np.uint64)
+        return [CORE_NAMES.get(op, op) for op in ops], self._windows(shape), sizes
 
-    def _pooled_bounds(
-        self, bounds: Bounds, shape: tuple[int, ...], channel_axis: int | None
-    ) -> Bounds:
+    def _pooled_bounds(self, bounds: Bounds, shape: SampleShape) -> Bounds:
         """Return the bounds of the pooled atoms, from those of the linear ones."""
         ops = self._ops()
         if not ops:
             return bounds
-        positions = self._positions(shape, channel_axis)
+        positions = self._positions(shape)
         return Bounds(
             mass=bounds.mass * (positions if "mean" in ops else 1),
             nonnegative=False,

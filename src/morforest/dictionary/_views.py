@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from morforest._parameters import is_integer
+from morforest.dictionary._shape import SampleShape
 
 __all__ = ["Difference", "Gradient", "Magnitude", "Raw", "Square"]
 
@@ -97,7 +98,7 @@ class BaseView(BaseEstimator):
     def __hash__(self) -> int:
         return hash(type(self))
 
-    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> list[View]:
+    def _views(self, shape: SampleShape) -> list[View]:
         raise NotImplementedError
 
 
@@ -111,14 +112,14 @@ class Raw(BaseView):
     Patch(max_size=9, views=[Raw(), Gradient()])
     """
 
-    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> list[View]:
+    def _views(self, shape: SampleShape) -> list[View]:
         return [RAW]
 
 
 class Square(BaseView):
     """The squares of the values."""
 
-    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> list[View]:
+    def _views(self, shape: SampleShape) -> list[View]:
         return [View("square")]
 
 
@@ -134,7 +135,7 @@ class Difference(BaseView):
     def __init__(self, axis: int = -1):
         self.axis = axis
 
-    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> list[View]:
+    def _views(self, shape: SampleShape) -> list[View]:
         return [View("difference", _axis("axis", self.axis, shape))]
 
 
@@ -150,8 +151,8 @@ class Magnitude(BaseView):
     def __init__(self, axes: Any = None):
         self.axes = axes
 
-    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> list[View]:
-        return [View("magnitude", *_plane(self.axes, shape, channel_axis))]
+    def _views(self, shape: SampleShape) -> list[View]:
+        return [View("magnitude", *_plane(self.axes, shape))]
 
 
 class Gradient(BaseView):
@@ -169,24 +170,24 @@ class Gradient(BaseView):
         Rows and columns. None: the last two axes but for the channel axis.
     """
 
-    def __init__(self, orientations: int = 8, axes: Any = None):
+    def __init__(self, orientations: int = 8, *, axes: Any = None):
         self.orientations = orientations
         self.axes = axes
 
-    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> list[View]:
+    def _views(self, shape: SampleShape) -> list[View]:
         count = self.orientations
         if not is_integer(count) or not 1 <= count <= MAX_ORIENTATIONS:
             raise ValueError(
                 f"orientations must be an integer from 1 to {MAX_ORIENTATIONS}, got {count!r}."
             )
-        axes = _plane(self.axes, shape, channel_axis)
+        axes = _plane(self.axes, shape)
         angles = [2 * math.pi * k / count for k in range(count)]
         return [
             View("orientation", *axes, _rounded(math.cos(a)), _rounded(math.sin(a))) for a in angles
         ]
 
 
-def views_of(views: Any, shape: tuple[int, ...], channel_axis: int | None) -> tuple[View, ...]:
+def views_of(views: Any, shape: SampleShape) -> tuple[View, ...]:
     """Return the views of a dictionary's `views`, each once."""
     listed = [Raw()] if views is None else views
     listed = list(listed) if isinstance(listed, (list, tuple)) else [listed]
@@ -195,7 +196,7 @@ def views_of(views: Any, shape: tuple[int, ...], channel_axis: int | None) -> tu
             "views must be None, a view such as Gradient() or a non-empty list of them, "
             f"got {views!r}."
         )
-    found = [found for view in listed for found in view._views(shape, channel_axis)]
+    found = [found for view in listed for found in view._views(shape)]
     return tuple(dict.fromkeys(found))
 
 
@@ -208,8 +209,8 @@ def _rounded(x: float) -> float:
     return math.ldexp(round(math.ldexp(x, ANGLE_BITS)), -ANGLE_BITS)
 
 
-def _axis(name: str, value: Any, shape: tuple[int, ...]) -> int:
-    rank = len(shape)
+def _axis(name: str, value: Any, shape: SampleShape) -> int:
+    rank = shape.rank
     if not is_integer(value) or not -rank <= value < rank:
         raise ValueError(
             f"{name} must be an integer from {-rank} to {rank - 1} for samples of shape {shape}, "
@@ -218,13 +219,13 @@ def _axis(name: str, value: Any, shape: tuple[int, ...]) -> int:
     return int(value) % rank
 
 
-def _plane(axes: Any, shape: tuple[int, ...], channel_axis: int | None) -> tuple[int, int]:
+def _plane(axes: Any, shape: SampleShape) -> tuple[int, int]:
     if axes is None:
-        free = [axis for axis in range(len(shape)) if axis != channel_axis]
+        free = shape.free_axes
         if len(free) < 2:
+            channels = "" if shape.channel_axis is None else ", one axis of which holds channels"
             raise ValueError(
-                f"Gradients need two axes, but samples have shape {shape}"
-                f"{'' if channel_axis is None else ', one axis of which holds channels'}: use "
+                f"Gradients need two axes, but samples have shape {shape}{channels}: use "
                 "Difference() for series."
             )
         return free[-2], free[-1]
