@@ -36,9 +36,9 @@ from morforest import (
     Subset,
     Variance,
 )
+from morforest._atoms import OPERATIONS
 from morforest._columns import PENALTIES
 from morforest._fixed_point import choose_format, choose_target_format, fixed_weights, to_core_dtype
-from morforest._forms import OPS, node_windows
 from morforest._table import TrainingTable
 from morforest.dictionary._base import resolve
 from morforest.dictionary._shape import SampleShape
@@ -387,31 +387,31 @@ def class_weights(forest, node):
 def assert_same_atom(forest, atoms, number, expected, sources):
     """The atom of one node, with its form."""
     if isinstance(expected, Combination):
-        last = int(forest.term_count[: number + 1].sum())
-        terms = slice(last - int(forest.term_count[number]), last)
-        found = dict(zip(forest.term_cell[terms], forest.term_weight[terms], strict=True))
+        atom = forest.atoms[number : number + 1]
+        found = dict(zip(atom.cell, atom.weight, strict=True))
         pairs = zip(expected.atoms, expected.weights, strict=True)
         assert found == {atom.number: weight for atom, weight in pairs if weight}
         return None
     if isinstance(expected, ColumnAtom):
-        columns, alone = forest._columns_of_nodes()
+        columns, alone = forest.columns_of_nodes()
         assert alone[number]
         assert columns[number] == expected.number
         assert forest.columns.mean[expected.number] == expected.mean
         assert forest.columns.deviation[expected.number] == expected.deviation
-        forest = forest._of_columns()
-        return assert_same_atom(forest, forest.atoms(), expected.number, expected.atom, sources)
+        forest = forest.columns
+        matrix = forest.atoms.matrix()
+        return assert_same_atom(forest, matrix, expected.number, expected.atom, sources)
     rows = [source_numbers(*source) for source in sources]
-    order = [rows.index(row) for row in forest.channel_sources()]
+    order = [rows.index(view.row()) for view in forest.atoms.layout.views]
     found = np.zeros((len(sources), atoms.shape[1] // len(order)))
     found[order] = atoms[[number]].toarray().reshape(len(order), -1)
-    op = OPS[forest.form_op[number]] if len(forest.form_op) else "none"
+    op = OPERATIONS[forest.atoms.operations()[number]]
     dense = np.zeros(found.shape)
     match expected:
         case oracle_forms.PooledAtom():
             assert op == expected.op
-            assert forest.form_bias[number] == expected.bias
-            counts = node_windows(forest, slice(number, number + 1))[0]
+            assert forest.atoms.bias[number] == expected.bias
+            counts = forest.atoms.windows(slice(number, number + 1))[0]
             assert counts.tolist() == expected.counts
             dense[:] = expected.atom.reshape(dense.shape)
         case oracle_forms.VarianceAtom():
@@ -429,7 +429,7 @@ def assert_same_trees(problem):
     model = problem.fit()
     expected = OracleForest(problem, model)
     forest = model._forest
-    atoms, gains = forest.atoms(), forest.gains()
+    atoms, gains = forest.matrix(), forest.gains()
     for tree, nodes in enumerate(expected.trees):
         begin, end = (int(forest.tree_begin[tree + i]) for i in range(2))
         lefts = np.maximum(forest.next[begin:end].astype(int), -1)
@@ -519,7 +519,7 @@ def view_lists(draw, shape, channel_axis):
     kinds = [st.just(Raw()), st.just(Square()), st.integers(-rank, rank - 1).map(Difference)]
     if rank - (channel_axis is not None) > 1:
         planes = st.none() | st.permutations(range(rank)).map(lambda axes: tuple(axes[:2]))
-        kinds += [planes.map(Magnitude), st.builds(Gradient, st.integers(1, 8), planes)]
+        kinds += [planes.map(Magnitude), st.builds(Gradient, st.integers(1, 8), axes=planes)]
     one = st.one_of(kinds)
     return draw(st.none() | one | st.lists(one, min_size=1, max_size=3))
 

@@ -179,7 +179,7 @@ def assert_same_rounds(problem):
     model = problem.fit()
     expected, sources = the_oracle(problem, model)
     forest = model._forest
-    atoms, gains = forest.atoms(), forest.gains()
+    atoms, gains = forest.matrix(), forest.gains()
     leaf_values = forest.leaf_value.reshape(-1, forest.values)
     for tree in range(forest.n_trees):
         nodes, values = expected.round(tree)
@@ -229,7 +229,7 @@ def test_sums_are_guided_by_default_alone():
     given = MorfBoostingClassifier(BY_DEFAULT, **common).fit(X, y)
 
     def useful(model):
-        atoms = model._forest.atoms()
+        atoms = model._forest.matrix()
         sums = atoms[np.diff(atoms.indptr) > 1]
         informative = np.argsort(-model.feature_importances_)[:4]
         return np.isin(sums.indices, informative).mean()
@@ -243,7 +243,7 @@ def test_guided_rounds_go_on_where_they_were():
     whole = MorfBoostingClassifier(max_iter=20, random_state=0).fit(X, y)
     parts = MorfBoostingClassifier(max_iter=8, random_state=0, warm_start=True).fit(X, y)
     parts = pickle.loads(pickle.dumps(parts)).set_params(max_iter=20).fit(X, y)
-    np.testing.assert_array_equal(parts._forest.term_cell, whole._forest.term_cell)
+    np.testing.assert_array_equal(parts._forest.atoms.cell, whole._forest.atoms.cell)
 
 
 @pytest.mark.parametrize("dictionary", [Patch(max_size=4), Haar(pool="max"), Subset(Patch(), 50)])

@@ -1,6 +1,7 @@
 """Atoms that a whole forest shares: columns of standardised atoms, and trees over these."""
 
 import copy
+import dataclasses
 import pickle
 
 import joblib
@@ -44,6 +45,8 @@ from morforest import (
     Subset,
     Variance,
 )
+from morforest._atoms import TYPES, AtomList
+from morforest._importance import impurity_decrease, split_shares
 
 DICTIONARIES = {
     "pooled": Haar(1, 2, pool=["proportion", "max", "mean"]),
@@ -80,10 +83,7 @@ def fitted(dictionary=None, X=None, y=None, sample_weight=None, **parameters):
 def assert_same(a, b):
     """Equal forests of equal columns."""
     assert_same_forest(a, b)
-    ours, theirs = (vars(model._forest.columns) for model in (a, b))
-    for name, values in ours.items():
-        if isinstance(values, np.ndarray):
-            np.testing.assert_array_equal(values, theirs[name], err_msg=name)
+    assert a._forest.columns.atoms == b._forest.columns.atoms
 
 
 # --- what is computed ------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def test_moments_are_those_of_numpy_and_exact():
 def test_finite_dictionaries_give_each_atom_once():
     X, y = digits(200)
     columns = fitted(SharedAtoms(Axis()))._forest.columns
-    assert sorted(columns.cell) == list(range(64))
+    assert sorted(columns.atoms.cell) == list(range(64))
     whole = fitted(SharedAtoms(Axis(), 64), max_features=None, bootstrap=False)
     plain = fitted(Axis(), X, y, max_features=None, bootstrap=False)
     assert (whole.predict(X) == plain.predict(X)).mean() > 0.99
@@ -386,40 +386,26 @@ def test_importances_are_those_of_nodes_with_the_same_atoms(name):
         X = X.reshape(-1, 64)
     model = fitted(SharedAtoms(SERIES[name], 40, combine=None), X, y)
     forest, columns = model._forest, model._forest.columns
-    column, _ = forest._columns_of_nodes()
-    split = forest.is_split()
-    # The same trees, each node with the terms and the form of its column's atom.
-    atoms = [slice(columns.begin[c], columns.begin[c + 1]) for c in column[split]]
-    count = np.zeros(len(split), dtype=int)
-    count[split] = [some.stop - some.start for some in atoms]
-    forms = {}
-    if len(columns.form_op):
-        forms["form_op"] = np.where(split, columns.form_op[column], 0).astype(np.uint8)
-        forms["form_bias"] = np.where(split, columns.form_bias[column], 0)
-        window = columns.form_window.reshape(-1, 4)[column]
-        window[~split] = (1, 0, 1, 0)
-        forms["form_window"] = window.ravel()
-    state = {field: getattr(forest, field) for field in forest.__dataclass_fields__}
-    plain = type(forest)(
-        **{
-            **state,
-            "shape": columns.shape,
-            "views": columns.views,
-            "sources": columns.sources,
-            "pooled_views": columns.pooled_views,
-            "cell_format": columns.cell_format,
-            "term_count": count,
-            "term_cell": np.concatenate([columns.cell[some] for some in atoms]),
-            "term_weight": np.concatenate([columns.weight[some] for some in atoms]),
-            "columns": None,
-            **forms,
-        }
+    column, _ = forest.columns_of_nodes()
+    # The same trees, each split with the atom of its column, each leaf with none.
+    none = columns.atoms[:1]
+    none.count, none.cell, none.weight = none.count * 0, none.cell[:0], none.weight[:0]
+    if not none.linear:
+        none.operation, none.bias, none.window = (
+            getattr(none, name) * 0 for name in ("operation", "bias", "window")
+        )
+    atoms = AtomList.concatenate(
+        [
+            columns.atoms[c : c + 1] if s else none
+            for c, s in zip(column, forest.is_split(), strict=True)
+        ]
     )
-    np.testing.assert_allclose(model.split_shares_, plain.split_shares(), rtol=1e-12)
+    plain = dataclasses.replace(forest, atoms=atoms, cell_format=columns.cell_format, columns=None)
+    np.testing.assert_allclose(model.split_shares_, split_shares(plain), rtol=1e-12)
     np.testing.assert_allclose(
-        model.feature_importances_, plain.impurity_decrease(), rtol=1e-9, atol=1e-15
+        model.feature_importances_, impurity_decrease(plain), rtol=1e-9, atol=1e-15
     )
-    assert (forest.atoms() != plain.atoms()).nnz == 0
+    assert (forest.matrix() != plain.matrix()).nnz == 0
 
 
 @pytest.mark.parametrize("scale", [1, 37.5])
@@ -430,9 +416,9 @@ def test_combinations_are_in_the_units_of_the_data(scale):
     dictionary = SharedAtoms(Patch(max_size=4), 200, combine="ridge")
     model = MorfClassifier(dictionary, n_estimators=9, random_state=0)
     forest = model.fit(X, y)._forest
-    several = np.flatnonzero(forest.term_count > 1)
+    several = np.flatnonzero(forest.atoms.count > 1)
     assert 30 < len(several) < forest.is_split().sum()
-    atoms, thresholds, left = forest.atoms(), forest.thresholds(), forest.children()
+    atoms, thresholds, left = forest.matrix(), forest.thresholds(), forest.children()
     paths, values = model.decision_path(X)[0].tocsc(), (atoms @ X.reshape(300, -1).T).T
     for node in several:
         rows = paths[:, [node]].indices
@@ -453,14 +439,10 @@ def test_thresholds_are_in_the_units_of_the_data(name, scale):
     forest = fitted(SharedAtoms(dictionary, 40, combine=None), X, y)._forest
     features = AtomFeatures(dictionary, 40, random_state=0).fit(X)
     columns = forest.columns
-    features._atoms = {
-        name: getattr(columns, name)
-        for name in ("begin", "cell", "weight", "form_op", "form_bias", "form_window")
-    }
-    features._scale = morforest._columns.unit_scales(columns, (64,), columns.cell_format.shift)
+    features._atoms = columns.atoms
     features._core = features._build()
     values = features.transform(X).astype(float)
-    column, _ = forest._columns_of_nodes()
+    column, _ = forest.columns_of_nodes()
     q = columns.of(X)
     for node in np.flatnonzero(forest.is_split())[:200]:
         c = column[node]
@@ -493,34 +475,44 @@ def test_damaged_columns_are_refused():
     X, _ = images(10)
     model = fitted(shared("pooled"), X.astype(np.int64), np.arange(10) % 2)
     state = model._forest.__getstate__()
-    assert state["format"] == 3
+    whole = state["columns"].__getstate__()
+    whole |= whole["atoms"].__getstate__()
 
     def load(**changes):
-        columns = object.__new__(type(state["columns"]))
-        columns.__setstate__({**state["columns"].__getstate__(), **changes})
+        found = {**whole, **changes}
+        atoms, columns = object.__new__(AtomList), object.__new__(type(state["columns"]))
+        if "atoms" not in changes:
+            atoms.__setstate__({name: found.pop(name) for name in ("layout", *TYPES)})
+            found["atoms"] = atoms
+        columns.__setstate__(found)
         loaded = object.__new__(type(model._forest))
         loaded.__setstate__({**state, "columns": columns})
 
     load()
-    whole = state["columns"].__getstate__()
     for name, value in whole.items():
         if isinstance(value, np.ndarray) and value.size:
             for other in (value[:-1], np.append(value, value[-1:]), value.astype(object), None):
                 with pytest.raises(ValueError, match=r"damaged|impossible"):
                     load(**{name: other})
-        missing = {k: v for k, v in whole.items() if k != name}
         with pytest.raises(ValueError, match="damaged"):
-            object.__new__(type(state["columns"])).__setstate__(missing)
+            load(**{name: None})
+    for of in (state["columns"], state["columns"].atoms):
+        parts = of.__getstate__()
+        for name in parts:
+            missing = {k: v for k, v in parts.items() if k != name}
+            with pytest.raises(ValueError, match="damaged"):
+                object.__new__(type(of)).__setstate__(missing)
     for changes in (
         {"mean": np.full(60, np.nan)},
         {"deviation": np.full(60, -1.0)},
-        {"shape": (28, 2)},
+        {"layout": dataclasses.replace(whole["layout"], shape=(28, 2))},
         {"cell_format": 3},
         {"cell": whole["cell"].astype(np.int64) + 2**31},
-        {"form_op": np.full(60, 9)},
+        {"operation": np.full(60, 9)},
+        {"atoms": 3},
     ):
         with pytest.raises(ValueError, match=r"damaged|impossible"):
             load(**changes)
-    for columns in (None, 3, fitted(shared(n_atoms=61))._forest.columns):
+    for columns in (3, fitted(shared(n_atoms=61))._forest.columns):
         with pytest.raises(ValueError, match="damaged forest"):
             object.__new__(type(model._forest)).__setstate__({**state, "columns": columns})

@@ -16,10 +16,8 @@ import joblib
 import numpy as np
 import pytest
 from common import (
-    FROZEN_IN_BOTH,
+    FROZEN_COLUMNS,
     FROZEN_NODES,
-    FROZEN_SHARED,
-    arrays,
     frozen_arrays,
 )
 from sklearn.base import clone
@@ -101,7 +99,7 @@ def predictions(model, X):
 
 def assert_same(a, b, X=None, other_X=None):
     """Equal in every bit: the arrays of the forests, and predictions for X."""
-    ours, theirs = arrays(a), arrays(b)
+    ours, theirs = frozen_arrays(a), frozen_arrays(b)
     assert ours.keys() == theirs.keys()
     for name, values in ours.items():
         assert values.dtype == theirs[name].dtype, name
@@ -545,16 +543,16 @@ def golden_cases():
         ),
         ("boosted columns", boosted(COLUMNS, max_iter=12), X, y, None),
         ("columns combined", classifier(COLUMNS), X, y, weights),
-        ("direction of classes", classifier(GivenColumns(), **ridge), small, y, None),
+        ("combination of classes", classifier(GivenColumns(), **ridge), small, y, None),
         (
-            "direction, best first",
+            "combination, best first",
             classifier(GivenColumns(), max_leaf_nodes=9, **ridge),
             small,
             y,
             weights,
         ),
         (
-            "direction of numbers",
+            "combination of numbers",
             regressor(GivenColumns(), **ridge),
             small,
             small[:, 20] * 3.5,
@@ -623,11 +621,13 @@ def test_frozen_forests_differ_and_are_all_there(golden):
 def test_every_array_of_a_forest_is_frozen(golden):
     # In some case at least: most are empty in some forests.
     seen = {name for frozen in golden.values() for name in frozen}
-    in_all = set(FROZEN_IN_BOTH)
+    of_atoms = {f"atom {part}" for part in ("cells", "weights", "operations", "biases", "windows")}
+    of_atoms |= {"plane axes", "plane views", "pooled planes"}
     assert seen == {
         *FROZEN_NODES,
-        *in_all,
-        *(f"shared {name}" for name in {*FROZEN_SHARED, *in_all}),
+        *of_atoms,
+        "atom sizes",
+        *(f"shared {name}" for name in {*FROZEN_COLUMNS, *of_atoms, "atom offsets"}),
         "importances",
         "split shares",
         "predictions",

@@ -35,8 +35,10 @@ from morforest import (
     Pair,
     Patch,
     Raw,
+    SharedAtoms,
     SparseOblique,
     Square,
+    Subset,
 )
 
 # --- errors: data ----------------------------------------------------------------------------
@@ -404,6 +406,27 @@ BAD_DICTIONARIES = [
     (Kernel([]), ValueError, r"kernel .*got \[\]"),
     (Kernel(["a"]), ValueError, r"kernel must hold numbers, got \['a'\]"),
     (Kernel([[1, 2], [3]]), ValueError, "kernel must hold numbers"),
+    (Patch(10**30), ValueError, "min_size=1000+ along axis 0 is impossible.*give 1 to 2"),
+    (Patch(np.array(1)), ValueError, r"min_size must be made of .*got array\(1\)"),
+    (Patch(1, np.nan), ValueError, "max_size must be made of .*got nan"),
+    (Pair(reach=10**30), ValueError, "reach must be made of integers from 0 to 1 .*got 1000+"),
+    (Pair(reach=np.nan), ValueError, "reach must be made of .*got nan"),
+    (Kernel("sign", dilation=10**30), ValueError, "dilation must be an integer from 1 to 2147"),
+    (Kernel([1], dilation=2**31), ValueError, "dilation must be an integer from 1 to 2147483647"),
+    (Kernel([10**400]), ValueError, "kernel must hold numbers"),
+    (Kernel(rivals=10**30), ValueError, "rivals must be an integer from 1 to 1000, got 1000+"),
+    (Patch(1, 1, pool="max", window=10**30), ValueError, "window must be None, .*got 1000+"),
+    (Patch(views=Gradient(10**30)), ValueError, "orientations must be an integer from 1 to 64"),
+    (SparseOblique(np.nan), ValueError, "rate must be a positive number up to 1e9, got nan"),
+    (SparseOblique(density=np.nan), ValueError, r"density must be in \(0, 1\], got nan"),
+    (Atoms([[10**400] * 6]), ValueError, "matrix must be a sparse matrix"),
+    (Atoms(np.eye(6), probabilities=[1e308] * 6), ValueError, "probabilities .*their sum"),
+    (Mixture([Axis(), Patch()], [1e308, 1e308]), ValueError, "weights=.* must be finite"),
+    (Mixture([Axis(), Patch()], [10**400, 1]), ValueError, "weights must hold numbers"),
+    (Subset(Axis(), 10**30), ValueError, "n_atoms must be an integer from 1 to 1000000, got 10+"),
+    (SharedAtoms(Axis(), np.nan), ValueError, "n_atoms must be an integer from 1 to 1000000"),
+    (Subset(SharedAtoms(Axis())), ValueError, r"must not be a SharedAtoms itself: .*Subset\(Axis"),
+    (SharedAtoms(Subset(Axis())), ValueError, r"must not be a Subset itself: .*SharedAtoms\(Axis"),
     (Kernel([0, 0]), ValueError, r"kernel .*not zero, got \[0, 0\]"),
     (Kernel([0.5, 1]), ValueError, r"kernel must hold whole numbers.*got \[0\.5, 1\].*Atoms"),
     (Kernel([1, np.nan]), ValueError, r"kernel must hold whole numbers"),
@@ -424,7 +447,7 @@ BAD_DICTIONARIES = [
     (Kernel([1, 1], views=0), ValueError, "views .*got 0"),
     (Patch(views=Difference(2)), ValueError, r"axis must be .*from -2 to 1 .*got 2"),
     (Patch(views=Difference("x")), ValueError, "axis .*got 'x'"),
-    (Patch(views=Magnitude(1)), ValueError, "axes must be two axes of a sample, got 1"),
+    (Patch(views=Magnitude(1)), ValueError, r"axes must be two axes of a sample, .*got 1"),
     (Patch(views=Magnitude((0, 5))), ValueError, "axes must be an integer from -2 to 1.*got 5"),
     (Patch(views=Gradient(axes=(1, -1))), ValueError, r"two different axes, got \(1, -1\)"),
     (Patch(views=Gradient(axes=(1,))), ValueError, r"axes .*got \(1,\)"),
@@ -535,13 +558,13 @@ def test_an_unknown_part_of_a_mixture_is_named():
         model.set_params(dictionary__first=Axis())
 
 
-@pytest.mark.parametrize("n", [-1, 1.5, "many", True])
+@pytest.mark.parametrize("n", [-1, 1.5, "many", True, 10**30])
 def test_sampling_refuses_bad_numbers(n):
     with pytest.raises(ValueError, match=f"n must be .*{n!r}"):
         Axis().sample((3,), n)
 
 
-@pytest.mark.parametrize("shape", [(), (0, 3), (2.5,), -1, "ab"])
+@pytest.mark.parametrize("shape", [(), (0, 3), (2.5,), -1, "ab", None, 1e308, 10**30, (2**20,) * 2])
 def test_sampling_refuses_bad_shapes(shape):
     with pytest.raises((ValueError, TypeError), match="shape"):
         Axis().sample(shape)

@@ -1,5 +1,6 @@
 """`AtomFeatures`: columns are values of atoms, in the user's units, under names that say so."""
 
+import copy
 import pickle
 import re
 import warnings
@@ -27,7 +28,8 @@ from morforest import (
     Square,
     Variance,
 )
-from morforest._forms import OPS, windows
+from morforest._atoms import OPERATIONS
+from morforest.dictionary._base import resolve, seed_from
 
 DICTIONARIES = {
     "linear": Mixture([Patch(1, 3), SparseOblique(), Axis()]),
@@ -57,19 +59,18 @@ def channel_of(X, kind):
 
 def by_hand(features, X):
     """The columns from atoms over the features, in plain NumPy."""
-    plan, drawn = features._plan, features._atoms
-    count = len(drawn["begin"]) - 1
-    begin, cell, weight = plan.build(direct=True).sample(features._key, count, False)
+    atoms = features._atoms
+    # The same draws from a dictionary without cumulative sums give the atoms over the features.
+    plan = resolve(features.dictionary_, SHAPE)
+    key = seed_from(features.random_state)
+    begin, cell, weight = plan.build(direct=True).sample(key, len(atoms), False)
     X = np.asarray(X, dtype=float).reshape(-1, *SHAPE)
     channels = [channel_of(X, source.kind) for source in plan.views()]
     planes = np.stack(channels, axis=1)
-    moved = np.ones((count, 2), dtype=int)
-    if features._pooled_views():
-        first = drawn["cell"][drawn["begin"][:-1]]
-        moved = windows(first, drawn["form_window"], features._pooled_views())
+    moved = atoms.windows()
     columns = []
-    for i in range(count):
-        op = OPS[drawn["form_op"][i]] if len(drawn["form_op"]) else "none"
+    for i in range(len(atoms)):
+        op = OPERATIONS[atoms.operations()[i]]
         atom = np.zeros((len(channels), *SHAPE))
         terms = slice(begin[i], begin[i + 1])
         atom[np.unravel_index(cell[terms], atom.shape)] = weight[terms]
@@ -82,7 +83,7 @@ def by_hand(features, X):
             [np.einsum("nsij,sij->n", planes, np.roll(atom, p, (1, 2))) for p in places], axis=1
         )
         if op == "proportion":
-            bias = np.ldexp(float(drawn["form_bias"][i]), -features._format.shift)
+            bias = np.ldexp(float(atoms.bias[i]), -features._format.shift)
             columns.append((responses > bias + 1e-9).mean(axis=1))
         else:
             reduced = {"max": np.max, "min": np.min}.get(op, np.mean)
@@ -126,14 +127,14 @@ def test_copies_transform_alike_and_damaged_ones_are_refused():
     assert loaded.transform(X).tobytes() == features.transform(X).tobytes()
     for name, value in (
         ("cell", np.uint32(2**31)),
-        ("form_op", np.uint8(9)),
-        ("form_window", np.uint32(1000)),
-        ("form_window", np.uint32(0)),
+        ("operation", np.uint8(9)),
+        ("window", np.uint32(1000)),
+        ("window", np.uint32(0)),
         ("weight", np.inf),
     ):
         state = features.__getstate__()
-        atoms = {key: array.copy() for key, array in state["_atoms"].items()}
-        atoms[name][:] = value
+        atoms = copy.copy(state["_atoms"])
+        setattr(atoms, name, np.full_like(getattr(atoms, name), value, dtype=type(value)))
         with pytest.raises(ValueError, match="damaged atoms"):
             AtomFeatures().__setstate__({**state, "_atoms": atoms})
 

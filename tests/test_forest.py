@@ -159,7 +159,7 @@ def test_all_features_are_tried_where_max_features_says_so():
     y = (X[:, 7] > 0).astype(int)
     model = classifier(Axis(), max_features=None, n_estimators=20).fit(X, y)
     assert (model.get_n_leaves() == 2).all()
-    assert set(model._forest.atoms().indices) == {7}
+    assert set(model._forest.matrix().indices) == {7}
 
 
 @pytest.mark.parametrize("splitter", ["histogram", "exact", "random"])
@@ -170,7 +170,7 @@ def test_a_single_useful_feature_is_found_with_one_candidate_a_node(splitter):
     y = (X[:, 13] >= 20).astype(int)
     model = classifier(Axis(), max_features=1, splitter=splitter).fit(X, y)
     assert model.score(X, y) == 1.0 or splitter == "random"
-    assert set(model._forest.atoms().indices) == {13}
+    assert set(model._forest.matrix().indices) == {13}
 
 
 # --- splitters and criteria ------------------------------------------------------------------

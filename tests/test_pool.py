@@ -1,6 +1,7 @@
 """Pooled atoms and variances: their laws, their values, and that forests of them are forests."""
 
 import copy
+import dataclasses
 import pickle
 
 import numpy as np
@@ -38,8 +39,8 @@ from morforest import (
     Subset,
     Variance,
 )
+from morforest._atoms import OPERATIONS, AtomList, RowLayout
 from morforest._fixed_point import choose_format
-from morforest._forms import OPS, node_windows
 from morforest._native import core
 from morforest._table import TrainingTable
 from morforest.dictionary._base import resolve
@@ -84,12 +85,13 @@ NONLINEAR = {
 
 
 def drawn_atoms(dictionary, X, n=N_DRAWS, key=1):
-    """Atoms as the core draws them, with forms."""
+    """Atoms as the core draws them."""
     plan = resolve(dictionary, X.shape[1:])
     X = X.reshape(len(X), -1)
     table = TrainingTable(X, plan, *choose_format(X, plan.bounds))
     order = np.arange(len(X), dtype=np.uint32)
-    return core.draw_atoms(table.table, table.dictionary, order, key, n)
+    drawn = core.draw_atoms(table.table, table.dictionary, order, key, n)
+    return AtomList.from_core(RowLayout.from_core(plan.shape, table.dictionary), drawn)
 
 
 def log_uniform(low, high):
@@ -105,7 +107,7 @@ def fits(counts, probabilities):
 def test_windows_are_whole_or_log_uniform():
     X = whole_numbers(5 * 12, 9).reshape(5, 12)
     atoms = drawn_atoms(Patch(3, 3, pool="max"), X)  # ten places
-    count = atoms["form_window"].reshape(-1, 4)[:, 2]
+    count = atoms.window[:, 1, 0]
     law = np.zeros(11)
     law[10] += 0.5
     law[2:] += 0.5 * log_uniform(2, 10)
@@ -118,7 +120,7 @@ def test_windows_are_whole_or_log_uniform():
 def test_windows_of_a_given_size_lie_anywhere(boundary):
     X = whole_numbers(5 * 12, 9).reshape(5, 12)
     dictionary = Patch(3, 3, pool="max", window=4, boundary=boundary)
-    assert set(drawn_atoms(dictionary, X)["form_window"].reshape(-1, 4)[:, 2]) == {4}
+    assert set(drawn_atoms(dictionary, X).window[:, 1, 0]) == {4}
     atoms = dictionary.sample(12, N_DRAWS, random_state=0).toarray()
     first = np.argmax((atoms == 1) & (np.roll(atoms, 1, axis=1) == 0), axis=1)
     places = 12 if boundary == "wrap" else 7  # ten places of the patch, four of them in a window
@@ -129,15 +131,15 @@ def test_a_fraction_of_the_axis_is_so_many_positions():
     X = whole_numbers(5 * 12, 9).reshape(5, 12)
     for window, positions in ((0.5, 6), (0.01, 1), (1.0, 10), (12, 10)):
         atoms = drawn_atoms(Patch(3, 3, pool="max", window=window), X, 50)
-        assert set(atoms["form_window"].reshape(-1, 4)[:, 2]) == {positions}
+        assert set(atoms.window[:, 1, 0]) == {positions}
 
 
 def test_ways_to_pool_are_drawn_equally_often():
     X = whole_numbers(5 * 12, 9).reshape(5, 12)
-    op = drawn_atoms(Patch(2, 3, pool=["max", "mean", "proportion"]), X)["form_op"]
-    counts = np.bincount(op, minlength=len(OPS))
+    op = drawn_atoms(Patch(2, 3, pool=["max", "mean", "proportion"]), X).operation
+    counts = np.bincount(op, minlength=len(OPERATIONS))
     assert np.flatnonzero(counts).tolist() == [
-        OPS.index(op) for op in ("max", "mean", "proportion")
+        OPERATIONS.index(op) for op in ("max", "mean", "proportion")
     ]
     assert fits(counts[counts > 0], np.full(3, 1 / 3))
 
@@ -145,7 +147,7 @@ def test_ways_to_pool_are_drawn_equally_often():
 def test_biases_come_from_all_rows_and_positions():
     X = np.arange(60).reshape(5, 12) ** 2  # no response twice
     atoms = drawn_atoms(Patch(1, 1, pool="proportion", window=1.0), X)
-    values, counts = np.unique(atoms["form_bias"], return_counts=True)
+    values, counts = np.unique(atoms.bias, return_counts=True)
     np.testing.assert_array_equal(values, X.ravel())
     assert fits(counts, np.full(60, 1 / 60))
 
@@ -154,9 +156,9 @@ def test_rivals_are_other_kernels_drawn_equally_often():
     X = whole_numbers(5 * 9, 9).reshape(5, 9)
     own = [np.array([k + 1, -1]) for k in range(5)]
     atoms = drawn_atoms(Kernel(own, pool="win", window=1.0, rivals=2), X)
-    assert set(np.diff(atoms["begin"])) == {6}
-    assert set(atoms["form_bias"]) == {2}
-    chosen = atoms["weight"].reshape(-1, 3, 2)[:, :, 0].astype(int) - 1
+    assert set(atoms.count) == {6}
+    assert set(atoms.bias) == {2}
+    chosen = atoms.weight.reshape(-1, 3, 2)[:, :, 0].astype(int) - 1
     assert all(len(set(row)) == 3 for row in chosen.tolist())
     ordered = chosen @ [25, 5, 1]
     counts = np.unique(ordered, return_counts=True)[1]
@@ -181,7 +183,7 @@ def test_the_one_that_wins_is_shown_without_its_rivals():
     assert all(sorted(row[row != 0]) == [-2, -2, -2, 1, 1, 1, 1, 1, 1] for row in atoms)
     X, y = whole_numbers(60 * 14, 9).reshape(60, 1, 14), np.arange(60) % 2
     model = forest(Kernel("rocket", pool="win", window=1.0)).fit(X, y)
-    shown = model._forest.atoms().toarray()[model._forest.is_split()]
+    shown = model._forest.matrix().toarray()[model._forest.is_split()]
     assert len(shown) > 10
     assert all(sorted(set(row[row != 0].tolist())) == [-1, 2] for row in shown)
     names = AtomFeatures(Kernel("rocket", pool="win"), 5, random_state=0, channel_axis=1).fit(X)
@@ -193,7 +195,7 @@ def test_images_move_along_both_axes_and_channels_along_none():
     y = np.arange(4)
     model = forest(Patch(2, 2, pool="max", window=1.0), channel_axis=-1).fit(X, y)
     split = model._forest.is_split()
-    counts = node_windows(model._forest, slice(0, len(split)))[split]
+    counts = model._forest.atoms.windows()[split]
     assert {tuple(row) for row in counts.tolist()} == {(4, 5, 1)}
 
 
@@ -355,7 +357,7 @@ def test_copies_are_the_same_forest(name, estimator):
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         assert_same_forest(model, other)
         np.testing.assert_array_equal(model.predict(X), other.predict(X))
-    assert (name == "variance") == (len(model._forest.pooled_views) == 0)
+    assert (name == "variance") != any(p.pooled for p in model._forest.atoms.layout.planes)
 
 
 def test_warm_start_adds_to_pooled_trees():
@@ -367,8 +369,8 @@ def test_warm_start_adds_to_pooled_trees():
 def test_linear_forests_have_no_forms():
     X, y = series()
     model = forest(Haar(1, 3)).fit(X, y)
-    assert not any(len(getattr(model._forest, name)) for name in ("form_op", "pooled_views"))
-    assert "form_op" not in model._forest.__getstate__()
+    assert model._forest.atoms.linear
+    assert "operation" not in model._forest.__getstate__()
     assert differ(model, forest(Haar(1, 3), random_state=1).fit(X, y))
 
 
@@ -383,21 +385,21 @@ def loaded(model, **changes):
 
 
 DAMAGE = {
-    "unknown form": ("form_op", lambda v: np.where(v > 0, 6, v)),
-    "no form for an atom with a window": ("form_op", lambda v: v * 0),
-    "variance of a pooled atom": ("form_op", lambda v: np.where(v > 0, 5, v)),
-    "a bias without ppv": ("form_op", lambda v: np.where(v > 0, 1, v)),
-    "too far": ("form_window", lambda v: v.astype(np.int64) * 2),
-    "far too far": ("form_window", lambda v: np.where(v > 0, 2**32 - 1, v.astype(np.int64))),
-    "empty windows": ("form_window", lambda v: v * 0),
-    "negative windows": ("form_window", lambda v: v.astype(np.int64) - 2),
-    "short windows": ("form_window", lambda v: v[:-1]),
-    "fewer forms": ("form_op", lambda v: v[:-1]),
-    "fewer biases": ("form_bias", lambda v: v[:-1]),
-    "a huge bias": ("form_bias", lambda v: v.astype(np.int64) - 2**62),
-    "not a bias": ("form_bias", lambda v: v.astype(float) + 0.5),
-    "no views": ("pooled_views", lambda v: v[:0]),
-    "half a view": ("pooled_views", lambda v: v[:-1]),
+    "unknown form": ("operation", lambda v: np.where(v > 0, 6, v)),
+    "no form for an atom with a window": ("operation", lambda v: v * 0),
+    "variance of a pooled atom": ("operation", lambda v: np.where(v > 0, 5, v)),
+    "a bias without ppv": ("operation", lambda v: np.where(v > 0, 1, v)),
+    "too far": ("window", lambda v: v.astype(np.int64) * 2),
+    "far too far": ("window", lambda v: np.where(v > 0, 2**32 - 1, v.astype(np.int64))),
+    "empty windows": ("window", lambda v: v * 0),
+    "negative windows": ("window", lambda v: v.astype(np.int64) - 2),
+    "short windows": ("window", lambda v: v[:-1]),
+    "fewer forms": ("operation", lambda v: v[:-1]),
+    "fewer biases": ("bias", lambda v: v[:-1]),
+    "a huge bias": ("bias", lambda v: v.astype(np.int64) - 2**62),
+    "not a bias": ("bias", lambda v: v.astype(float) + 0.5),
+    "another shape": ("layout", lambda v: dataclasses.replace(v, shape=(3, 3))),
+    "no layout": ("layout", lambda v: None),
 }
 
 
@@ -407,7 +409,7 @@ def test_damaged_forms_are_refused(name):
     model = forest(Haar(1, 5, pool="proportion")).fit(X, y)
     part, change = DAMAGE[name]
     state = model._forest.__getstate__()
-    with pytest.raises(ValueError, match=r"damaged forest|pooled views|impossible"):
+    with pytest.raises(ValueError, match=r"damaged|impossible"):
         loaded(model, **{part: change(state[part])})
     loaded(model)
 
@@ -438,8 +440,8 @@ BAD = [
     (Haar(pool="max", window=True), "window must be .*got True"),
     (Haar(pool="max", window=(2, 2)), r"window must be .*got \(2, 2\)"),
     (Patch(window=3), "window=3 is for pooled atoms: give pool"),
-    (Patch(6, 6, pool="max"), "pool='max' needs room to move.*smaller min_size"),
-    (Haar(3, 3, lobes="two", pool="proportion"), "pool='proportion' needs room to move"),
+    (Patch(6, 6, pool="max"), "pool='max' needs room for atoms to move.*smaller min_size"),
+    (Haar(3, 3, lobes="two", pool="proportion"), "pool='proportion' needs room for atoms to move"),
     (Patch(pool="max", contiguous=False), "pool='max' needs an axis along which"),
     (Variance(7, 7), "min_size=7"),
     (Variance(size_distribution="linear"), "size_distribution must be"),
@@ -458,9 +460,9 @@ def test_atoms_of_many_rivals_are_their_own(rivals):
     )
     model = forest(dictionary).fit(X, np.arange(60) % 2)
     split = model._forest.is_split()
-    won = model._forest.form_op[split] == OPS.index("win")
+    won = model._forest.atoms.operation[split] == OPERATIONS.index("win")
     assert won.any()
-    terms = model._forest.atoms()[np.flatnonzero(split)].getnnz(axis=1)
+    terms = model._forest.matrix()[np.flatnonzero(split)].getnnz(axis=1)
     assert set(terms[won]) == {9}
     assert model.feature_importances_.sum() == pytest.approx(1)
 
@@ -489,9 +491,9 @@ def test_rivals_that_do_not_share_the_terms_are_refused(rivals):
     X, y = series()
     model = forest(Kernel("triple", pool="win")).fit(X, y)
     state = model._forest.__getstate__()
-    bias = np.where(state["form_op"] == OPS.index("win"), rivals, 0)
+    bias = np.where(state["operation"] == OPERATIONS.index("win"), rivals, 0)
     with pytest.raises(ValueError, match="damaged forest"):
-        loaded(model, form_bias=bias.astype(np.int64))
+        loaded(model, bias=bias.astype(np.int64))
     loaded(model)
 
 

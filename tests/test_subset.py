@@ -32,7 +32,7 @@ def fitted(dictionary, X, y, **parameters):
 
 def test_a_tree_has_no_more_atoms_than_its_subset():
     X, y = digits(300)
-    atoms = fitted(Subset(Patch(1, 4), 7), X, y)._forest.atoms()
+    atoms = fitted(Subset(Patch(1, 4), 7), X, y)._forest.matrix()
     for begin, end in ((0, 1), (1, 2), (5, 6)):
         forest = fitted(Subset(Patch(1, 4), 7), X, y)._forest
         nodes = slice(*forest.tree_begin[[begin, end]].astype(int))

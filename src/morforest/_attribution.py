@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from morforest._arrays import widen
 from morforest._fixed_point import blocks
 from morforest._model import ROWS_PER_JOB, Forest
-from morforest._pickling import widen
 
 AMOUNT_BITS = 61  # that sums of amounts may take; one is their sign
 LARGEST_SHIFT = 1000  # of amounts, whose powers of two must be numbers
@@ -32,7 +32,7 @@ class Attributions(NamedTuple):
     """
 
     values: np.ndarray
-    baseline: Any
+    baseline: float | np.ndarray
 
 
 def attribute(
@@ -63,7 +63,7 @@ def attribute(
 
     if forest.columns is None:
         return contributions(leaf), baseline / divisor
-    on_features = forest.footprints.T.tocsr()
+    on_features = forest.columns.footprints.T.tocsr()
     values = np.empty((len(X), on_features.shape[0], forest.outputs))
     for part in blocks((len(X), forest.columns.size * forest.outputs), HELD_VALUES):
         of_columns = contributions(leaf[part])

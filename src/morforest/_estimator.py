@@ -14,6 +14,7 @@ from morforest import _parameters as check
 from morforest import _validation as validation
 from morforest._attribution import Attributions, attribute, shaped
 from morforest._auto import best_name, try_dictionaries
+from morforest._importance import impurity_decrease, split_shares
 from morforest._model import Forest
 from morforest._training import TrainingData
 from morforest.dictionary._presets import choose_dictionary, looks_like_series
@@ -139,9 +140,9 @@ class BaseMorf(BaseEstimator):
         if hasattr(self, "feature_names_in_") or not looks_like_series(X):
             return
         warnings.warn(
-            "Neighbouring columns of X are alike, as in time series, but a forest without a "
-            'dictionary takes X for a table. Try dictionary="series", or "auto"; give '
-            'dictionary="sporf" to keep this forest without the warning.',
+            "Neighbouring columns of X are alike, as in time series, but without a dictionary X is "
+            'taken for a table. Try dictionary="series" or "auto". If X is a table, ignore this '
+            "warning, or pass a data frame with column names.",
             UserWarning,
             5,
         )
@@ -232,7 +233,7 @@ class BaseMorf(BaseEstimator):
         absolute values of their weights. It is measured on training data: it shows what the model
         uses, favours features that offer many thresholds, and is no test of significance.
         """
-        return self._fitted().impurity_decrease()
+        return impurity_decrease(self._fitted())
 
     @property
     def split_shares_(self) -> np.ndarray:
@@ -241,7 +242,7 @@ class BaseMorf(BaseEstimator):
         This is the importance that the paper defines. Shares add up to the mean number of features
         per atom.
         """
-        return self._fitted().split_shares()
+        return split_shares(self._fitted())
 
     def get_depths(self) -> np.ndarray:
         """Return the depth of each tree; a single leaf has depth 0."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from morforest._native import core
 from morforest.dictionary._base import Bounds
+from morforest.dictionary._views import RAW, View
 
 RESOLUTION = 2.0**-20  # of a column's spread, the coarsest step that float data may get
 POOLED_RESOLUTION = 2.0**-12  # the same where atoms are pooled, which takes longer in int64
@@ -22,6 +23,7 @@ COARSE = 2.0**-6  # where no type of cells gives that, a coarser step than this 
 SAMPLE_CELLS = 1 << 22  # at most about this many values are looked at to estimate spreads
 BLOCK_CELLS = 1 << 20  # data are converted and looked at in pieces of about so many values
 WEIGHT_LIMIT = 2**31  # counts and weights of a tree sum to less
+LARGEST_SHIFT = 1100  # beyond the exponents of all floats
 EXTRA_BITS = 24  # finer steps for non-integers met by a forest that was trained on integers
 
 
@@ -34,6 +36,37 @@ class CellFormat:
     integers: bool  # the training data were integers, with shift 0
     bound: float  # largest possible size of an atom's value in training
     bounds: Bounds
+
+
+def require_format(found: object, views: Iterable[View], linear: bool) -> CellFormat:
+    """Raise unless `found`, from a file, is a format that rows of these views may have."""
+    if not isinstance(found, CellFormat) or not isinstance(found.bounds, Bounds):
+        raise ValueError("damaged model: no format of cells")
+    bounds = found.bounds
+    flags = (found.real, found.integers, bounds.nonnegative, bounds.integral, bounds.forms)
+    if not all(type(flag) is bool for flag in flags) or type(found.shift) is not int:
+        raise ValueError("damaged model: the format of cells has values of wrong types")
+    if type(bounds.derived) is not tuple or not all(
+        type(pair) is tuple and len(pair) == 2 and isinstance(pair[0], View)
+        for pair in bounds.derived
+    ):
+        raise ValueError("damaged model: the bounds of cells name no views")
+    finite = (bounds.mass, bounds.positions, *(mass for _, mass in bounds.derived))
+    if not all(type(x) is float and 0 <= x < math.inf for x in finite) or not all(
+        type(x) is float and x >= 0 for x in (found.bound, bounds.side)
+    ):
+        raise ValueError("damaged model: the bounds of cells are no bounds")
+    if (
+        abs(found.shift) > LARGEST_SHIFT
+        or (found.integers and (found.real or found.shift))
+        or found.real != math.isinf(found.bound)
+        or (found.real and not linear)
+    ):
+        raise ValueError("damaged model: a format of cells that no data have")
+    # What is linear, and which views there are, the atoms say too.
+    if bounds.forms == linear or {view for view, _ in bounds.derived} != {*views} - {RAW}:
+        raise ValueError("damaged model: the bounds of cells do not fit the atoms")
+    return found
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from morforest._atoms import AtomList, RowLayout
 from morforest._fixed_point import to_core_dtype
 from morforest._losses import Loss, leaf_quantiles
 from morforest._model import Forest
@@ -58,7 +59,7 @@ class Boosting:
         self.scores = self._first_scores(self.training_table.samples)
         self._gains = np.zeros(self.training_table.samples.shape[1])
         if self.guided and self.before is not None:
-            self._add_gains(self.before.term_count, self.before.term_cell, self.before.gain)
+            self._add_gains(self.before.atoms, self.before.gain)
 
     def rounds(self, numbers: range, stop: Any) -> Iterator[dict[str, np.ndarray]]:
         """Grow the trees of some numbers one after another, each on what the last left over."""
@@ -132,17 +133,16 @@ class Boosting:
         self.scores += tree.values[leaf]
         self.trees.append(tree)
         if self.guided:
-            self._add_gains(grown["term_count"], grown["term_cell"], grown["gain"])
+            self._add_gains(tree.atoms, grown["gain"])
         return grown
 
-    def _add_gains(self, count: np.ndarray, feature: np.ndarray, gain: np.ndarray) -> None:
+    def _add_gains(self, atoms: AtomList, gain: np.ndarray) -> None:
         """Share the gain of each split among the features of its atom.
 
         Gains are added one by one, so that a continued fit adds them in the same order.
         """
-        count = count.astype(np.int64)
-        share = gain.astype(np.float64) / np.maximum(count, 1)
-        np.add.at(self._gains, feature.astype(np.int64), np.repeat(share, count))
+        share = gain.astype(np.float64) / np.maximum(atoms.count, 1)
+        np.add.at(self._gains, atoms.cell, np.repeat(share, atoms.count))
 
     def _guide(self) -> None:
         """Let sparse sums draw features in proportion to their gains, and a few uniformly."""
@@ -215,7 +215,7 @@ class Boosting:
             self._make_room_for_copies()
         train = np.flatnonzero(self.count[:n])
         key = core.derive(core.tree_key(self.seed, Purpose.COPIES), generation)
-        forest = make_forest(self.training_table, self.trees) if self.trees else None
+        forest = make_forest(self.trees) if self.trees else None
         for c in range(copier.copies):
             begin, of_copy = n + c * len(train), core.derive(key, c)
 
@@ -238,36 +238,34 @@ class Tree:
     def __init__(self, table: TrainingTable, grown: dict[str, np.ndarray], outputs: int):
         self.next = grown["next"].astype(np.int64)
         self.values = grown["leaf_value"].reshape(-1, outputs)
-        real = table.cell_format.real
-        threshold = np.asarray(grown["threshold"], dtype=np.float64 if real else np.int64)
-        self.arrays = {
-            "threshold": np.empty(0, np.int64) if real else threshold,
-            "real_threshold": threshold if real else np.empty(0),
-            "term_count": grown["term_count"].astype(np.uint32, copy=False),
-            "term_cell": grown["term_cell"].astype(np.uint32, copy=False),
-            "term_weight": grown["term_weight"].astype(np.float64, copy=False),
-            "form_op": grown["form_op"].astype(np.uint8, copy=False),
-            "form_bias": grown["form_bias"].astype(np.int64, copy=False),
-            "form_window": grown["form_window"].astype(np.uint32, copy=False),
-        }
-        self._table = table
+        self.real = table.cell_format.real
+        self.threshold = np.asarray(grown["threshold"], dtype=np.float64 if self.real else np.int64)
+        layout = RowLayout.from_core(table.resolved.shape, table.dictionary)
+        self.atoms = AtomList.from_core(layout, grown)
 
     def leaves(self, cells: Any) -> np.ndarray:
         """Return the number of the leaf that each row of a table falls into."""
-        return -1 - self.next[make_forest(self._table, [self]).find_leaves(0, cells)]
+        node = make_forest([self]).find_leaves(0, cells)
+        leaf: np.ndarray = -1 - self.next[node]
+        return leaf
 
     def leaves_in_subset(self, subset: Any, picked: np.ndarray) -> np.ndarray:
         """Return the same from the values of a subset, of which each split has picked an atom."""
-        found = subset.find_leaves(
-            self.next.astype(np.int32),
-            self.arrays["threshold"],
-            self.arrays["real_threshold"],
-            picked,
-        )
-        return -1 - self.next[found]
+        thresholds = split_thresholds(self.threshold, self.real)
+        node = subset.find_leaves(self.next.astype(np.int32), *thresholds.values(), picked)
+        leaf: np.ndarray = -1 - self.next[node]
+        return leaf
 
 
-def make_forest(table: TrainingTable, trees: list[Tree]) -> Any:
+def split_thresholds(threshold: np.ndarray, real: bool) -> dict[str, np.ndarray]:
+    """Return thresholds as the core takes them, of integer cells and of float64 ones."""
+    return {
+        "threshold": np.empty(0, np.int64) if real else threshold,
+        "real_threshold": threshold if real else np.empty(0),
+    }
+
+
+def make_forest(trees: list[Tree]) -> Any:
     """Return the trees of some rounds as one forest of the core."""
     leaves = np.cumsum([0, *(len(tree.values) for tree in trees)])
     following = [
@@ -275,11 +273,8 @@ def make_forest(table: TrainingTable, trees: list[Tree]) -> Any:
         for tree, before in zip(trees, leaves[:-1], strict=True)
     ]
     values = np.concatenate([tree.values for tree in trees])
-    return core.Forest(
-        shape=list(table.resolved.shape),
-        views=table.dictionary.views,
-        sources=table.dictionary.view_sources,
-        pooled_views=table.dictionary.pooled_views,
+    threshold = np.concatenate([tree.threshold for tree in trees])
+    return AtomList.concatenate([tree.atoms for tree in trees]).to_core_forest(
         tree_begin=np.cumsum([0, *(len(tree.next) for tree in trees)], dtype=np.int64),
         next=np.concatenate(following).astype(np.int32),
         class_count=0,
@@ -288,5 +283,5 @@ def make_forest(table: TrainingTable, trees: list[Tree]) -> Any:
         distribution_weight=np.empty(0, np.uint32),
         leaf_value=values.ravel(),
         values=values.shape[1],
-        **{name: np.concatenate([t.arrays[name] for t in trees]) for name in trees[0].arrays},
+        **split_thresholds(threshold, trees[0].real),
     )

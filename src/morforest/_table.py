@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from morforest._atoms import RowLayout
 from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, LARGEST, Columns
 from morforest._fixed_point import CellFormat, Cells, blocks, choose_format, core_dtype
-from morforest._model import Forest, require_same_cells
+from morforest._model import Forest
 from morforest._native import Purpose, core
 from morforest._parallel import over_blocks
 from morforest.dictionary import Axis
@@ -196,4 +197,6 @@ def require_same_kind(
             "warm_start needs data like those of the first fit: their range or kind of "
             "numbers differs too much. Fit a new model instead."
         )
-    require_same_cells(looked_at, resolved.build(direct=cell_format.real))
+    built = resolved.build(direct=cell_format.real)
+    layout = RowLayout.from_core(resolved.shape, built)
+    looked_at.atoms.require_same_kind(layout, linear=not built.has_forms)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,9 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from morforest import _parameters as check
 from morforest import _validation as validation
-from morforest._columns import pooled_views_of, unit_scales
+from morforest._atoms import AtomList, RowLayout
 from morforest._fixed_point import COARSE, cells_for, choose_format, core_dtype
-from morforest._forms import OPS, PROPORTION, VARIANCE, WIN, PooledView, windows
 from morforest._native import core
 from morforest._table import TrainingTable
 from morforest.dictionary._base import resolve, seed_from
@@ -31,7 +28,6 @@ VALUES_PER_JOB = 1 << 16  # fewer are not worth a thread
 SAMPLE_ROWS = 256  # at most so many training samples tell whether float32 is too coarse
 SAMPLE_VALUES = 1 << 22  # and about so many values of atoms
 MAX_ATOMS = 10_000_000
-MOST_NAMED = 12  # cells that a name lists
 
 
 class AtomFeatures(TransformerMixin, BaseEstimator):
@@ -150,15 +146,13 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         cell_format, cells = choose_format(X, plan.bounds)
         table = TrainingTable(X, plan, cell_format, cells, self.n_jobs)
         order = np.argsort(table.table.hash).astype(np.uint32)
-        drawn_from = order if counts is None else np.repeat(order, counts[order])
-        built = table.dictionary
-        drawn = core.draw_atoms(table.table, built, drawn_from, key, int(self.n_atoms))
-        self._atoms = drawn
-        self._views = (built.views, built.view_sources, built.pooled_views)
-        self._plan, self._key, self._format = plan, key, cell_format
-        self._scale = unit_scales(self._arrays(), shape, cell_format.shift)
+        source = order if counts is None else np.repeat(order, counts[order])
+        drawn = core.draw_atoms(table.table, table.dictionary, source, key, int(self.n_atoms))
+        layout = RowLayout.from_core(shape, table.dictionary)
+        self._atoms = AtomList.from_core(layout, drawn)
+        self._format, self._channel_axis = cell_format, plan.channel_axis
         self._core = self._build()
-        most = max(2, min(SAMPLE_ROWS, SAMPLE_VALUES // len(self._scale), len(X)))
+        most = max(2, min(SAMPLE_ROWS, SAMPLE_VALUES // len(self._atoms), len(X)))
         rows = order[np.linspace(0, len(X) - 1, most).astype(int)]
         self._coarse = 0 if dtype == np.float64 else self._count_coarse(X[rows])
         self.data_shape_ = shape
@@ -185,7 +179,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
     def _reader(self, X: np.ndarray, some: slice | None = None) -> Callable[[slice], np.ndarray]:
         """Return what computes all or some atoms of a part of the rows of X, in float64."""
         atoms = self._core if some is None else self._build(some)
-        size = len(self._scale[slice(None) if some is None else some])
+        size = len(range(len(self._atoms))[some or slice(None)])
         cells = cells_for(X, self._format, takes_bytes=False)
         dtype = core_dtype(X)
 
@@ -216,14 +210,14 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         dtype = self._column_type()
         if self._coarse and dtype == np.float32:
             warnings.warn(
-                f"{self._coarse} of {len(self._scale)} atoms vary so little beside their size that "
+                f"{self._coarse} of {len(self._atoms)} atoms vary so little beside their size that "
                 "float32 columns lose much of what varies: subtract an offset from X, or set "
                 'dtype="float64".',
                 stacklevel=2,
             )
         X, _ = validation.check_samples(self, X, fitting=False)
         cells = cells_for(X, self._format, takes_bytes=False)
-        n_atoms = len(self._scale)
+        n_atoms = len(self._atoms)
         out = np.empty((len(X), n_atoms), dtype=dtype)
         run = self._core.transform
         arguments = (cells.cell_type, cells.shift, cells.limit)
@@ -271,94 +265,15 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
                 )
         seen: dict[str, int] = {}
         names = []
-        for name in self._describe():
+        for name in self._atoms.names(self._format.shift, self._channel_axis):
             seen[name] = seen.get(name, 0) + 1
             names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
         return np.array(names, dtype=object)
 
-    def _describe(self) -> Iterator[str]:
-        """Yield a name for each atom.
-
-        The same draws from a dictionary without prefix sums give the atoms over the features.
-        """
-        plan, drawn = self._plan, self._atoms
-        count, rank = len(self._scale), len(plan.shape)
-        begin, cell, weight = plan.build(direct=True).sample(self._key, count, False)
-        sources = plan.views()
-        op = drawn["form_op"] if len(drawn["form_op"]) else np.zeros(count, dtype=np.uint8)
-        moved = np.ones((count, rank), dtype=np.int64)
-        views = self._pooled_views()
-        if views:
-            moved = windows(drawn["cell"][drawn["begin"][:-1]], drawn["form_window"], views)
-        axes = [axis for axis in range(rank) if axis != plan.channel_axis]
-        for number in range(count):
-            terms = slice(int(begin[number]), int(begin[number + 1]))
-            # Of a variance the other half are squares.
-            if op[number] == VARIANCE:
-                terms = slice(terms.start, (terms.start + terms.stop) // 2)
-            index = np.unravel_index(cell[terms], (len(sources), *plan.shape))
-            source = sources[int(index[0][0])]
-            words = [_shape_of(weight[terms], index[1:], axes)]
-            if op[number] == VARIANCE:
-                words[0] = words[0].replace("patch", "variance")
-            # Of a pair across channels that of the rectangle that is added comes first.
-            added_first = np.argsort(-weight[terms], kind="stable")
-            kinds = [sources[i].kind for i in dict.fromkeys(index[0][added_first].tolist())]
-            if kinds != ["raw"]:
-                words.append(f"of {' and '.join(kinds)}")
-            if plan.channel_axis is not None:
-                channel = index[1 + plan.channel_axis]
-                sides = [np.unique(channel)]
-                if words[0].startswith("pair"):  # which less which
-                    more, less = (np.unique(channel[weight[terms] * s > 0]) for s in (1, -1))
-                    sides = [more] if np.array_equal(more, less) else [more, less]
-                words.append(f"channel {'-'.join('+'.join(map(str, side)) for side in sides)}")
-            first = [int(i.min()) for i in index[1:]]
-            extent = [int(i.max() - i.min()) + 1 for i in index[1:]]
-            places = [n - e + 1 for n, e in zip(plan.shape, extent, strict=True)]
-            if any(moved[number, axis] < places[axis] for axis in axes):
-                words.append(f"at {','.join(str(first[axis]) for axis in axes)}")
-                if op[number] and op[number] != VARIANCE:
-                    words.append(f"over {'x'.join(str(moved[number, axis]) for axis in axes)}")
-            if op[number] == PROPORTION:
-                shift = self._format.shift * (2 if source.squares else 1)
-                words.append(
-                    f"proportion>{np.ldexp(float(drawn['form_bias'][number]), -shift):.4g}"
-                )
-            elif op[number] == WIN:
-                words.append(f"win of {drawn['form_bias'][number] + 1}")
-            elif op[number] and op[number] != VARIANCE:
-                words.append(OPS[op[number]])
-            yield " ".join(words)
-
     def _build(self, some: slice | None = None) -> Any:
         """Make the core's features, all or some, which checks the atoms."""
-        views, sources, pooled_views = self._views
-        drawn, scale = dict(self._atoms), self._scale
-        if some is not None:
-            begin = drawn["begin"][some.start : some.stop + 1]
-            terms = slice(int(begin[0]), int(begin[-1]))
-            moves = slice(4 * some.start, 4 * some.stop)
-            parts = {"cell": terms, "weight": terms, "form_window": moves}
-            drawn = {name: values[parts.get(name, some)] for name, values in drawn.items()}
-            drawn["begin"], scale = begin - begin[0], scale[some]
-        return core.AtomFeatures(
-            shape=list(self._plan.shape),
-            views=views,
-            sources=sources,
-            pooled_views=pooled_views,
-            scale=scale,
-            **drawn,
-        )
-
-    def _arrays(self) -> SimpleNamespace:
-        views, sources, pooled_views = self._views
-        return SimpleNamespace(
-            views=views, sources=sources, pooled_views=pooled_views, **self._atoms
-        )
-
-    def _pooled_views(self) -> list[PooledView]:
-        return pooled_views_of(self._arrays(), self._plan.shape)
+        atoms = self._atoms if some is None else self._atoms[some]
+        return atoms.to_core_values(atoms.scales(self._format.shift))
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -374,52 +289,3 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = []  # the columns have the type that `dtype` says
         tags.input_tags.three_d_array = True
         return tags
-
-
-def _shape_of(values: np.ndarray, index: tuple[np.ndarray, ...], places: list[int]) -> str:
-    """Say what an atom looks like: a feature, a patch, rectangles side by side or apart, a sum."""
-    low = [int(i.min()) for i in index]
-    size = [int(i.max()) - first + 1 for i, first in zip(index, low, strict=True)]
-    if len(values) != np.prod(size):
-        return _pair_of(values, index, places) or _sum_of(values, index, places)
-    box = values.reshape(size)
-    for axis in range(box.ndim):  # one entry a lobe along each axis
-        steps = np.diff(box, axis=axis) != 0
-        change = steps.any(axis=tuple(a for a in range(box.ndim) if a != axis))
-        edges = np.append(0, np.flatnonzero(change) + 1)
-        if len(np.unique(np.diff(np.append(edges, box.shape[axis])))) > 1:
-            return _sum_of(values, index, places)
-        size[axis] //= len(edges)
-        box = box.take(edges, axis=axis)
-    width = "x".join(str(size[axis]) for axis in places) or "1"
-    lobes = ",".join(f"{value:g}" for value in box.ravel())
-    if box.size > 1:
-        return f"haar({lobes}) width {width}"
-    name = "patch" if lobes == "1" else f"{lobes} x patch"
-    return f"{name} width {width}"
-
-
-def _sum_of(values: np.ndarray, index: tuple[np.ndarray, ...], places: list[int]) -> str:
-    """Name a few cells along one axis by their weights and places, and others by their number."""
-    along = [axis for axis in range(len(index)) if index[axis].min() < index[axis].max()]
-    if len(along) != 1 or along[0] not in places or len(values) > MOST_NAMED:
-        return f"sum of {len(values)} features"
-    place = index[along[0]] - index[along[0]].min()
-    cells = ",".join(f"{value:g}@{at}" for at, value in zip(place, values, strict=True))
-    return f"kernel({cells})"
-
-
-def _pair_of(values: np.ndarray, index: tuple[np.ndarray, ...], places: list[int]) -> str | None:
-    """Name two equal rectangles that weigh 1 and -1, by their size and how far apart they are."""
-    low, size = [], []
-    for sign in (1, -1):
-        inside = [i[values == sign] for i in index]
-        if 2 * len(inside[0]) != len(values):
-            return None
-        low.append([int(i.min()) for i in inside])
-        size.append([int(i.max() - i.min()) + 1 for i in inside])
-    if size[0] != size[1] or 2 * math.prod(size[0]) != len(values):
-        return None
-    width = "x".join(str(size[0][axis]) for axis in places) or "1"
-    apart = ",".join(str(low[1][axis] - low[0][axis]) for axis in places) or "0"
-    return f"pair width {width} apart {apart}"

@@ -118,7 +118,7 @@ class _AtomRidge(BaseEstimator):
         Values are centred and scaled in float64, some columns after others, and only then stored
         in float32: an offset of the data costs no precision.
         """
-        size = len(self.features_._scale)
+        size = len(self.features_._atoms)
         out = np.empty((len(X), size), dtype=np.float32)
         self._origin, self._mean, self._deviation = np.zeros((3, size))
         width = max(1, HELD_VALUES // len(X))

@@ -1,4 +1,4 @@
-"""What dictionaries share: parameters, comparison, sampling, and how a fit uses them."""
+"""What dictionaries share: parameters, comparison, sampling, and the form that a fit uses."""
 
 from __future__ import annotations
 
@@ -17,32 +17,33 @@ from morforest._parameters import check_random_state, is_integer
 from morforest.dictionary._shape import SampleShape
 from morforest.dictionary._views import RAW, View, to_core, views_of
 
+MOST_SAMPLED = 10_000_000
 NO_WINDOWS = np.empty(0, dtype=np.uint64)
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the choice of number types must know of a dictionary's atoms."""
+    """Bounds of a dictionary's atoms, by which the number types of a fit are chosen."""
 
     mass: float  # the largest sum of absolute weights
     nonnegative: bool
     integral: bool
     derived: tuple[tuple[View, float], ...] = ()  # derived views, with the mass of their atoms
-    forms: bool = False  # some atoms are not linear
-    positions: float = 0.0  # the largest number of positions that are counted
-    side: float = math.inf  # the largest sum of weights of one sign, in any channel
+    forms: bool = False  # whether some atoms are not linear
+    positions: float = 0.0  # the largest number of positions that an atom counts
+    side: float = math.inf  # the largest sum of weights of one sign, in any view
 
     def value(self, largest: float) -> float:
-        """Return how large an atom's value may be where raw values are at most so large."""
+        """Return a bound of the atoms' values, where raw values are at most `largest` in size."""
         values = [view.largest(largest) * mass for view, mass in self.derived]
         return max(self.mass * largest, *values, self.positions)
 
     def value_within(self, low: float, high: float) -> float:
-        """Return the same for raw values from `low` to `high`: less, if none are negative."""
+        """Return the bound for raw values from `low` to `high`, smaller if none are negative."""
         largest = self.value(max(abs(low), abs(high)))
         if low < 0:
             return largest
-        # What is not negative adds up on one side of an atom at a time.
+        # Values that are not negative add up only among weights of one sign.
         values = [self.side * high]
         for view, mass in self.derived:
             value, signed = view.largest_of_nonnegative(high)
@@ -50,20 +51,20 @@ class Bounds:
         return min(largest, max(values))
 
     def limit(self) -> float:
-        """Return the largest size of raw values for which those of atoms stay below 2^61."""
+        """Return how large raw values may be if values of atoms must stay below 2^61."""
         limits = [2.0**61 / max(self.mass, 1.0)]
         for view, mass in self.derived:
             limits.append(view.limit(2.0**61 / max(mass, 1.0)))
         return min(limits)
 
     def fits(self, largest: float, bits: int) -> bool:
-        """Say whether values of atoms stay below 2^bits where raw ones are at most so large."""
+        """Say whether values of atoms stay below 2^bits for raw values of at most `largest`."""
         return self.value(largest) < 2.0**bits and largest <= self.limit()
 
 
 @dataclass(frozen=True)
 class ResolvedDictionary:
-    """A dictionary resolved for a sample shape: what a fit passes around and pickles."""
+    """A dictionary that was checked against the shape of a sample, as a fit uses and pickles it."""
 
     dictionary: Dictionary
     samples: SampleShape
@@ -111,7 +112,7 @@ class ResolvedDictionary:
         return tuple(dict.fromkeys(found))
 
     def build(self, direct: bool) -> Any:
-        """Make the core's dictionary; `direct` ones use no prefix sums."""
+        """Make the core's dictionary; with `direct`, atoms use no prefix sums."""
         views = self.views()
         built = core.Dictionary(list(self.shape), direct, to_core(views))
         for part in self._components():
@@ -158,7 +159,8 @@ class ResolvedDictionary:
 def cumulative_fractions(probabilities: np.ndarray) -> np.ndarray:
     """Cumulate probabilities into 64-bit fractions, the last of them 2^64 - 1.
 
-    The core compares random 64-bit integers with these, so that draws are equal on every platform.
+    The core compares random 64-bit integers with these fractions, so that draws are equal on every
+    platform.
     """
     cumulated = np.cumsum(probabilities / probabilities.sum())
     fractions = [min(round(float(c) * 2.0**64), 2**64 - 1) for c in cumulated]
@@ -167,16 +169,16 @@ def cumulative_fractions(probabilities: np.ndarray) -> np.ndarray:
 
 
 class Dictionary(BaseEstimator):
-    """Shared behaviour: parameters, comparison and sampling."""
+    """What dictionaries share: parameters, comparison and sampling."""
 
-    _crosses_views = False  # whether an atom may look at two views
+    _crosses_views = False  # whether one atom may look at two views
 
     def sample(
         self,
         shape: int | Sequence[int],
         n: int = 1,
         *,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         channel_axis: int | None = None,
     ) -> sp.csr_matrix:
         """Draw atoms without a forest.
@@ -186,7 +188,7 @@ class Dictionary(BaseEstimator):
         shape : int or tuple of int
             Shape of one sample, of which X has n: its shape is (n, *shape).
         n : int, default=1
-            How many atoms to draw, independently of each other.
+            Number of atoms, which are drawn independently of each other.
         random_state : int, RandomState instance or None, default=None
             Seed of the draws.
         channel_axis : int or None, default=None
@@ -196,9 +198,9 @@ class Dictionary(BaseEstimator):
         Returns
         -------
         atoms : scipy.sparse.csr_matrix of shape (n, product of shape)
-            One atom a row, over the features of a sample in C order; those of one channel after
-            the other where the dictionary has several. A pooled atom stands at the first position
-            of its window, without its rivals.
+            Each row holds one atom, over the features of a sample in C order. Where atoms look at
+            several views, the features of one view follow those of the other. A pooled atom
+            stands at the first position of its window, without its rivals.
 
         Examples
         --------
@@ -206,12 +208,12 @@ class Dictionary(BaseEstimator):
         >>> Patch(min_size=2, max_size=2, boundary="inside").sample((2, 2), 1).toarray()
         array([[1., 1., 1., 1.]])
         """
-        if not is_integer(n) or n < 0:
-            raise ValueError(f"n must be a non-negative integer, got {n!r}.")
-        plan = resolve(self, shape, channel_axis)
+        if not is_integer(n) or not 0 <= n <= MOST_SAMPLED:
+            raise ValueError(f"n must be an integer from 0 to {MOST_SAMPLED}, got {n!r}.")
+        resolved = resolve(self, shape, channel_axis)
         key = seed_from(random_state)
-        begin, cell, weight = plan.build(direct=True).sample(key, int(n), False)
-        size = plan.samples.size * len(plan.views())
+        begin, cell, weight = resolved.build(direct=True).sample(key, int(n), False)
+        size = resolved.samples.size * len(resolved.views())
         return sp.csr_matrix((weight, cell, begin.astype(np.int64)), shape=(int(n), size))
 
     def __eq__(self, other: object) -> bool:
@@ -224,6 +226,7 @@ class Dictionary(BaseEstimator):
         return hash(type(self))
 
     def _flatten(self) -> list[tuple[Dictionary, float]]:
+        """Return the dictionaries that atoms come from, each with its probability."""
         return [(self, 1.0)]
 
     def _atoms_per_tree(self) -> int:
@@ -250,17 +253,19 @@ class Dictionary(BaseEstimator):
         return views_of(getattr(self, "views", None), shape)
 
     def _view_mass(self, view: View, bounds: Bounds) -> float:
-        """Return the mass of atoms that look at a channel."""
+        """Return the largest sum of absolute weights of atoms on one view."""
         return bounds.mass
 
     def _pooling(self, shape: SampleShape) -> tuple[list[str], list[int], np.ndarray]:
-        """Return how atoms are pooled, as the core takes it; here not at all."""
+        """Return how atoms are pooled, as the core takes it; by default they are not."""
         return [], [], NO_WINDOWS
 
     def _bounds(self, shape: SampleShape) -> Bounds:
+        """Return the bounds of the atoms, on raw values."""
         raise NotImplementedError
 
     def _add_to(self, built: Any, shape: SampleShape) -> None:
+        """Add the atoms to the core's dictionary."""
         raise NotImplementedError
 
 
@@ -280,16 +285,17 @@ def resolve(
     return ResolvedDictionary(dictionary, samples)
 
 
-def seed_from(random_state: Any) -> int:
+def seed_from(random_state: int | np.random.RandomState | None) -> int:
     """Draw a 63-bit seed."""
     state = check_random_state("random_state", random_state)
     return int(state.randint(0, 2**63 - 1, dtype=np.int64))
 
 
 def to_numbers(name: str, values: Any) -> np.ndarray:
+    """Return a parameter as an array of float64."""
     try:
         return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must hold numbers, got {values!r}: {error}") from None
 
 

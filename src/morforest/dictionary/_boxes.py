@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from morforest._parameters import check_choice, is_integer, is_number
 from morforest.dictionary._base import Bounds, Dictionary, cumulative_fractions
-from morforest.dictionary._pooling import Pooled, log_uniform
+from morforest.dictionary._pooling import Pooled, Pooling, log_uniform
 from morforest.dictionary._shape import SampleShape
-from morforest.dictionary._views import View
+from morforest.dictionary._views import View, Views
+
+Sizes: TypeAlias = float | Sequence[float | None] | None  # for all axes, or for each
 
 
 class Boxes(Dictionary):
     """What dictionaries of rectangles share: sizes along each axis, and views."""
 
-    min_size: Any
-    max_size: Any
+    min_size: Sizes
+    max_size: Sizes
     size_distribution: str = "uniform"
-    views: Any = None
+    views: Views = None
 
     def _axis_values(self, name: str, shape: SampleShape, for_channels: Any) -> list[Any]:
         """Spread a parameter over the axes; `for_channels` is a scalar's value on channels."""
         value = getattr(self, name)
         rank = shape.rank
-        if not isinstance(value, (tuple, list, np.ndarray)):
+        several = isinstance(value, (tuple, list)) or (isinstance(value, np.ndarray) and value.ndim)
+        if not several:
             return [for_channels if axis == shape.channel_axis else value for axis in range(rank)]
         values = list(value)
         if len(values) == rank:
@@ -36,7 +40,8 @@ class Boxes(Dictionary):
             return values
         raise ValueError(
             f"{name}={value!r} has {len(values)} entries, but samples of shape {shape} have "
-            f"{rank} axes: give one value for all axes or a tuple with one an axis."
+            f"{rank} axes: give one value for all axes, or a tuple with one value per axis of a "
+            "sample."
         )
 
     def _sizes(self, shape: SampleShape) -> tuple[list[int], list[int]]:
@@ -69,7 +74,7 @@ class Boxes(Dictionary):
         return smallest, largest
 
     def _tables(self, shape: SampleShape) -> list[list[int]]:
-        """Return the probabilities of the sizes of each axis; empty where all are alike."""
+        """Return the cumulated probabilities of the sizes of each axis; empty if all are equal."""
         check_choice("size_distribution", self.size_distribution, ("uniform", "log"))
         if self.size_distribution == "uniform":
             return []
@@ -83,41 +88,44 @@ class Boxes(Dictionary):
 class Patch(Pooled, Boxes):
     """Sums over random patches of neighbouring features: the dictionary of MORF.
 
-    Along each axis the size of a patch is drawn uniformly from `min_size` to `max_size`, then its
-    position. A patch of images is a rectangle, of series an interval, of volumes a box. The cost
-    of a patch does not depend on its size.
+    Along each axis the size of a patch is drawn between `min_size` and `max_size`, and then its
+    position. A patch is an interval of a series, a rectangle of an image, or a box of a volume. The
+    cost of a patch hardly grows with its size.
 
     Parameters
     ----------
     min_size, max_size : int, float or tuple, default=1 and None
         Smallest and largest size along each axis: an integer, or a float in (0, 1] for a fraction
-        of the axis (rounded down, at least 1). One value serves all axes, a tuple names one an
-        axis. ``max_size=None``, for all axes or as an entry of the tuple, is the square root of
-        the axis' length, rounded down, but at least `min_size`. A channel axis (see
-        :class:`MorfClassifier`) has size 1 unless a tuple says otherwise; tuples may leave it out.
+        of the axis (rounded down, at least 1). One value serves all axes; a tuple has one value per
+        axis of a sample, without the axis that counts the samples. ``max_size=None``, for all axes
+        or as an entry of the tuple, is the square root of the axis' length, rounded down, but at
+        least `min_size`. A channel axis (see :class:`MorfClassifier`) has size 1 unless a tuple
+        says otherwise; tuples may leave it out.
     boundary : {"zero", "inside", "wrap"} or tuple of these, default="zero"
-        "zero": patches may reach over the border, where the data counts as zero, so that each
-        feature is covered equally often (the paper's rule). "inside": patches lie within the data.
-        "wrap": patches continue at the other end, for circular axes.
+        With "zero", patches may reach over the border, where the data count as zero, so that each
+        feature is covered equally often (the paper's rule). With "inside", patches lie within the
+        data. With "wrap", patches continue at the other end, which is right for circular axes.
     contiguous : bool or tuple of bool, default=True
-        False for an axis without order, such as sensors: instead of neighbours, distinct random
-        elements of that axis are summed.
+        False is for axes without order, such as sensors: a patch then sums distinct random elements
+        of that axis instead of neighbours.
     size_distribution : {"uniform", "log"}, default="uniform"
-        How sizes are drawn: all alike, or as the logarithm is, so that each doubling of the size
-        is as likely as any other.
+        Distribution of the sizes. With "uniform", all sizes are equally likely; with "log", each
+        doubling of the size is as likely as any other.
     views : view, list of views or None, default=None
-        What patches look at, such as ``Gradient()``; see :class:`Raw`. Each patch
-        takes one of the views. None: the raw values.
+        Versions of a sample that patches look at, such as ``Gradient()``; see :class:`Raw`. Each
+        patch looks at one of them. None means the raw values.
     pool : {"max", "min", "mean", "proportion"}, list of these or None, default=None
-        Make atoms nonlinear: a patch moves over a window of positions, and its value is the
-        largest, smallest or mean response there, or the proportion of responses above a bias (the
-        bias is the response of a random sample of the node at a random position). Of a list,
-        each atom takes one. Windows run along the last two axes but for the channel axis and
-        those without order. Pooled atoms lie within the data, or go round with boundary="wrap".
+        Pooling makes atoms nonlinear: a patch moves over a window of positions, and its value is
+        the largest, smallest or mean response there, or the proportion of responses above a bias.
+        The bias is the response of a random training row of the node at a random position. If this
+        is a list, each atom draws an entry. Windows run along the last two axes, not counting the
+        channel axis and axes without order. Pooled atoms lie within the data, or continue at the
+        other end with ``boundary="wrap"``.
     window : int, float or None, default=None
-        Positions of a window along each such axis: a number, or a fraction of the axis (1.0: all
-        positions), cut to the places that the atom has. None: half of the atoms take all places,
-        the others a number from 2 on whose logarithm is uniform.
+        Size of a window along each such axis: a number of positions, or a fraction of the axis (1.0
+        for all positions), but at most the number of places that the atom has. None means that half
+        of the atoms take all places, and the others a number of at least 2 whose logarithm is
+        uniform.
 
     Examples
     --------
@@ -128,15 +136,15 @@ class Patch(Pooled, Boxes):
 
     def __init__(
         self,
-        min_size: Any = 1,
-        max_size: Any = None,
+        min_size: Sizes = 1,
+        max_size: Sizes = None,
         *,
-        boundary: Any = "zero",
-        contiguous: Any = True,
+        boundary: str | Sequence[str] = "zero",
+        contiguous: bool | Sequence[bool] = True,
         size_distribution: str = "uniform",
-        views: Any = None,
-        pool: Any = None,
-        window: Any = None,
+        views: Views = None,
+        pool: Pooling = None,
+        window: float | None = None,
     ):
         self.min_size = min_size
         self.max_size = max_size
@@ -202,24 +210,25 @@ class Patch(Pooled, Boxes):
 class Haar(Pooled, Boxes):
     """Equal rectangles side by side with weights of opposite sign: edges, lines and corners.
 
-    Two in a row weigh 1 and -1, three 1, -2 and 1, and four in a square 1, -1, -1 and 1. All lie
-    within the data. Along series, they are steps and bumps.
+    Two rectangles in a row have the weights 1 and -1, three have 1, -2 and 1, and four in a square
+    have 1, -1, -1 and 1. All rectangles lie within the data. In series, they find steps and bumps.
 
     Parameters
     ----------
     min_size, max_size : int, float or tuple, default=1 and None
-        Smallest and largest size of one rectangle, as in :class:`Patch`. Larger ones than fit
-        side by side are cut to size.
+        Smallest and largest size of one rectangle, as in :class:`Patch`. Rectangles that do not fit
+        side by side are made smaller.
     lobes : str or list of str, default=("two", "three")
-        Any of "two", "three" and "square", drawn equally often.
+        Arrangements of the rectangles: any of "two", "three" and "square", drawn equally often.
     axes : int, tuple of int or None, default=None
-        Axes along which rectangles may stand side by side. None: all but the channel axis.
+        Axes of a sample, not of X, along which rectangles may stand side by side. None means all
+        axes except the channel axis.
     size_distribution : {"uniform", "log"}, default="uniform"
-        How sizes are drawn, as in :class:`Patch`.
+        Distribution of the sizes, as in :class:`Patch`.
     views : view, list of views or None, default=None
-        What atoms look at, as in :class:`Patch`.
+        Versions of a sample that atoms look at, as in :class:`Patch`.
     pool, window : default=None
-        Make atoms nonlinear, as in :class:`Patch`.
+        Pooling of the atoms, as in :class:`Patch`.
 
     Examples
     --------
@@ -230,15 +239,15 @@ class Haar(Pooled, Boxes):
 
     def __init__(
         self,
-        min_size: Any = 1,
-        max_size: Any = None,
+        min_size: Sizes = 1,
+        max_size: Sizes = None,
         *,
-        lobes: Any = ("two", "three"),
-        axes: Any = None,
+        lobes: str | Sequence[str] = ("two", "three"),
+        axes: int | Sequence[int] | None = None,
         size_distribution: str = "uniform",
-        views: Any = None,
-        pool: Any = None,
-        window: Any = None,
+        views: Views = None,
+        pool: Pooling = None,
+        window: float | None = None,
     ):
         self.min_size = min_size
         self.max_size = max_size
@@ -251,7 +260,7 @@ class Haar(Pooled, Boxes):
 
     def _kinds(self) -> list[str]:
         several = isinstance(self.lobes, (list, tuple))
-        kinds = list(self.lobes) if several else [self.lobes]
+        kinds: list[Any] = list(self.lobes) if several else [self.lobes]
         known = ("two", "three", "square")
         if not kinds or not all(isinstance(kind, str) and kind in known for kind in kinds):
             raise ValueError(
@@ -263,7 +272,8 @@ class Haar(Pooled, Boxes):
         rank = shape.rank
         if self.axes is None:
             return [axis != shape.channel_axis for axis in range(rank)]
-        axes = list(self.axes) if isinstance(self.axes, (list, tuple)) else [self.axes]
+        several = isinstance(self.axes, (list, tuple))
+        axes: list[Any] = list(self.axes) if several else [self.axes]  # type: ignore[arg-type]
         if not axes or not all(is_integer(axis) and -rank <= axis < rank for axis in axes):
             raise ValueError(
                 f"axes must be axes of samples of shape {shape}, integers from {-rank} to "
@@ -279,7 +289,7 @@ class Haar(Pooled, Boxes):
         if not any(lobed):
             raise ValueError(
                 f"axes={self.axes!r} leaves no axis to samples of shape {shape}, whose only axis "
-                "holds channels: name one."
+                "holds channels: name an axis."
             )
         if "square" in kinds and sum(lobed) < 2:
             raise ValueError(
@@ -297,7 +307,8 @@ class Haar(Pooled, Boxes):
         self._check_pool(shape)
 
     def _smallest_extents(self, shape: SampleShape) -> list[int]:
-        # Lobes stand along one axis or two; along the others an atom is one rectangle wide.
+        # Rectangles stand side by side along one axis or two; along the others an atom has the
+        # size of one rectangle.
         smallest, _ = self._sizes(shape)
         lobed = self._lobed(shape)
         kinds = self._kinds()
@@ -330,23 +341,23 @@ class Haar(Pooled, Boxes):
 
 
 class Pair(Pooled, Boxes):
-    """The difference of two equal rectangles, at a distance and across channels.
+    """The difference of two equal rectangles, at a distance or on different views.
 
     Parameters
     ----------
     min_size, max_size : int, float or tuple, default=1 and None
         Smallest and largest size along each axis, as in :class:`Patch`.
     reach : int, float or tuple, default=0.35
-        How far the second rectangle may lie from the first along each axis, in both directions: an
-        integer, or a fraction of the axis. Both lie within the data. 0 on a channel axis unless a
-        tuple says otherwise.
+        Largest distance between the two rectangles along each axis, in both directions: an
+        integer, or a fraction of the axis. Both rectangles lie within the data. Along a channel
+        axis the distance is 0 unless a tuple, with one value per axis of a sample, says otherwise.
     size_distribution : {"uniform", "log"}, default="uniform"
-        How sizes are drawn, as in :class:`Patch`.
+        Distribution of the sizes, as in :class:`Patch`.
     views : view, list of views or None, default=None
-        What the rectangles look at, as in :class:`Patch`. With several, half of the pairs draw a
-        view for each rectangle.
+        Versions of a sample that the rectangles look at, as in :class:`Patch`. If there are
+        several, half of the pairs draw a view for each rectangle.
     pool, window : default=None
-        Make atoms nonlinear, as in :class:`Patch`: both rectangles move together.
+        Pooling of the atoms, as in :class:`Patch`. Both rectangles move together.
 
     Examples
     --------
@@ -359,14 +370,14 @@ class Pair(Pooled, Boxes):
 
     def __init__(
         self,
-        min_size: Any = 1,
-        max_size: Any = None,
+        min_size: Sizes = 1,
+        max_size: Sizes = None,
         *,
-        reach: Any = 0.35,
+        reach: float | Sequence[float] = 0.35,
         size_distribution: str = "uniform",
-        views: Any = None,
-        pool: Any = None,
-        window: Any = None,
+        views: Views = None,
+        pool: Pooling = None,
+        window: float | None = None,
     ):
         self.min_size = min_size
         self.max_size = max_size
@@ -413,19 +424,20 @@ class Pair(Pooled, Boxes):
 
 
 class Variance(Boxes):
-    """The variance of the values in a random rectangle: how much a series moves there.
+    """The variance of the values in a random rectangle: how much a series varies there.
 
-    Not linear. Rectangles lie within the data. Computed from the sums of the values and of their
-    squares, at a cost that does not depend on the size.
+    Variances are not linear in the features. Rectangles lie within the data. A variance is computed
+    from the sum of the values and the sum of their squares, at a cost that hardly grows with the
+    size.
 
     Parameters
     ----------
     min_size, max_size : int, float or tuple, default=2 and None
         Smallest and largest size along each axis, as in :class:`Patch`.
     size_distribution : {"uniform", "log"}, default="uniform"
-        How sizes are drawn, as in :class:`Patch`.
+        Distribution of the sizes, as in :class:`Patch`.
     views : view, list of views or None, default=None
-        ``Raw()``, ``Difference()`` or a list of these. None: the raw values.
+        ``Raw()``, ``Difference()`` or a list of these. None means the raw values.
 
     Examples
     --------
@@ -441,11 +453,11 @@ class Variance(Boxes):
 
     def __init__(
         self,
-        min_size: Any = 2,
-        max_size: Any = None,
+        min_size: Sizes = 2,
+        max_size: Sizes = None,
         *,
         size_distribution: str = "uniform",
-        views: Any = None,
+        views: Views = None,
     ):
         self.min_size = min_size
         self.max_size = max_size
@@ -492,6 +504,6 @@ def _size(name: str, value: Any, length: int, axis: int) -> int:
     if not 1 <= size <= length:
         raise ValueError(
             f"{name}={size} along axis {axis} is impossible: the axis has length {length}, so "
-            f"give 1 to {length}, or a tuple with one size an axis."
+            f"give 1 to {length}, or a tuple with one size per axis."
         )
     return size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,16 @@ MOST_ATOMS = 1_000_000  # of a tree, or of all trees
 class Mixture(Dictionary):
     """Several dictionaries: each candidate comes from one of them, drawn at random.
 
-    A small share of :class:`Axis` gives every single feature a fixed chance at every node, which
-    the paper's consistency theorem asks for.
+    A small share of :class:`Axis` gives every single feature a fixed chance at every node, as the
+    paper's consistency theorem requires.
 
     Parameters
     ----------
     dictionaries : list of dictionaries
-        What to draw from. In a grid search they are named by position, as in
+        Where atoms come from. A grid search names them by position, as in
         ``dictionary__0__max_size``.
     weights : list of float or None, default=None
-        How often each is drawn from, in proportion. None means equally often.
+        Relative frequencies of the dictionaries. None means that all are equally frequent.
 
     Examples
     --------
@@ -33,13 +34,13 @@ class Mixture(Dictionary):
     Mixture(dictionaries=[Patch(max_size=4), Axis()], weights=[0.9, 0.1])
     """
 
-    def __init__(self, dictionaries: Any, weights: Any = None):
+    def __init__(self, dictionaries: Sequence[Dictionary], weights: Sequence[float] | None = None):
         self.dictionaries = dictionaries
         self.weights = weights
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Get parameters; with `deep`, those of the dictionaries too, prefixed by position."""
-        params = super().get_params(deep=False)
+        params: dict[str, Any] = super().get_params(deep=False)
         if deep:
             for i, part in enumerate(self.dictionaries):
                 params[str(i)] = part
@@ -91,7 +92,9 @@ class Mixture(Dictionary):
                 f"weights={self.weights!r} must have one entry for each of the {len(parts)} "
                 "dictionaries."
             )
-        if not np.isfinite(shares).all() or (shares < 0).any() or not shares.sum() > 0:
+        with np.errstate(over="ignore"):
+            total = shares.sum()
+        if not (shares >= 0).all() or not 0 < total < np.inf:
             raise ValueError(
                 f"weights={self.weights!r} must be finite, not negative and not all zero."
             )

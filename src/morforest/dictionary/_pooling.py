@@ -1,9 +1,10 @@
-"""Pooling: what dictionaries whose atoms move over windows share."""
+"""Pooling: what dictionaries share whose atoms move over windows of positions."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -11,27 +12,29 @@ from morforest._parameters import is_integer, is_number
 from morforest.dictionary._base import NO_WINDOWS, Bounds
 from morforest.dictionary._shape import SampleShape
 
+Pooling: TypeAlias = str | Sequence[str] | None  # of the parameter `pool`
+
 OPS = ("max", "min", "mean", "proportion")
 CORE_NAMES = {"proportion": "ppv"}
-SHORT = {"ppv": "proportion"}  # names that are accepted too
-COMPETING = ("win", "lose")  # of kernels
-STAYS, DRAWN = -1, 0  # along an axis: atoms do not move; windows are drawn
+SHORT = {"ppv": "proportion"}  # short names that are accepted too
+COMPETING = ("win", "lose")  # for kernels that compete with others
+STAYS, DRAWN = -1, 0  # along an axis, atoms do not move, or the sizes of windows are drawn
 
 
 def log_uniform(low: int, high: int) -> np.ndarray:
-    """Return the probabilities of low..high whose logarithm is uniform: a size k is [k, k + 1)."""
+    """Return the probabilities of low..high, whose logarithm is uniform if k means [k, k + 1)."""
     sizes = np.arange(low, high + 1)
-    return np.rint(np.log1p(1.0 / sizes) * 2.0**40)  # libraries differ in the last bit
+    return np.rint(np.log1p(1.0 / sizes) * 2.0**40)  # because libraries differ in the last bit
 
 
 class Pooled:
     """Behaviour of a dictionary with the parameters `pool` and `window`.
 
-    It says how far its smallest atom reaches along each axis, and which axes have an order.
+    A subclass says how far its smallest atom reaches along each axis, and which axes have an order.
     """
 
-    pool: Any = None
-    window: Any = None
+    pool: Pooling = None
+    window: float | None = None
     _known_ops: tuple[str, ...] = OPS
 
     def _smallest_extents(self, shape: SampleShape) -> list[int]:
@@ -46,7 +49,7 @@ class Pooled:
     def _ops(self) -> list[str]:
         if self.pool is None:
             return []
-        ops = [self.pool] if isinstance(self.pool, str) else self.pool
+        ops: Any = [self.pool] if isinstance(self.pool, str) else self.pool
         if isinstance(ops, (list, tuple)):
             ops = [SHORT.get(op, op) if isinstance(op, str) else op for op in ops]
         known = isinstance(ops, list) and all(
@@ -61,7 +64,7 @@ class Pooled:
         return list(ops)
 
     def _windows(self, shape: SampleShape) -> list[int]:
-        """Return the positions of a window along each axis: `STAYS`, `DRAWN` or their number."""
+        """Return the number of positions of a window along each axis, or `STAYS` or `DRAWN`."""
         ordered = self._ordered(shape)
         moved = [axis for axis in range(shape.rank) if ordered[axis]][-2:]
         return [
@@ -78,12 +81,12 @@ class Pooled:
             return max(1, int(self.window * length))
         raise ValueError(
             f"window must be None, a number of positions from 1 to {length}, or a fraction of the "
-            f"axis in (0, 1] (1.0: all positions), got {self.window!r} for an axis of length "
+            f"axis in (0, 1], 1.0 for all positions, got {self.window!r} for an axis of length "
             f"{length}."
         )
 
     def _places(self, shape: SampleShape) -> list[int]:
-        """Return the most places that an atom has along each axis on which it moves, else one."""
+        """Return the largest number of places of an atom along each axis; 1 where it stays."""
         windows = self._windows(shape)
         circular = self._circular(shape)
         extents = self._smallest_extents(shape)
@@ -116,8 +119,8 @@ class Pooled:
             )
         if math.prod(self._places(shape)) == 1:
             raise ValueError(
-                f"pool={self.pool!r} needs room to move, but in samples of shape {shape} even the "
-                "smallest atom has one place: choose a smaller min_size, or pool=None."
+                f"pool={self.pool!r} needs room for atoms to move, but in samples of shape {shape} "
+                "even the smallest atom has only one place: choose a smaller min_size or pool=None."
             )
 
     def _pooling(self, shape: SampleShape) -> tuple[list[str], list[int], np.ndarray]:

@@ -202,18 +202,21 @@ def _pooled(shape: SampleShape, name: str, counts: int) -> Dictionary:
     length = shape.lengths[time]
     third = max(1, length // 3)
     reach = tuple(third if axis == time else n - 1 for axis, n in enumerate(shape.lengths))
-    pooled = {"pool": ["proportion"] * counts + ["max", "min"], "window": 1.0}
+    pool = ["proportion"] * counts + ["max", "min"]
     differences = Difference(time)
     sizes = _sizes(shape, time, third)
     # Cross-validation chose the weights: see docs/design.md. Only the third part sees levels.
     parts: list[Dictionary] = [
-        Pair(1, sizes, reach=reach, size_distribution="log", **pooled),
-        Pair(1, sizes, reach=reach, size_distribution="log", views=differences, **pooled),
-        Patch(1, sizes, boundary="inside", size_distribution="log", **pooled),
+        Pair(1, sizes, reach=reach, pool=pool),
+        Pair(1, sizes, reach=reach, views=differences, pool=pool),
+        Patch(1, sizes, boundary="inside", pool=pool),
     ]
+    for part in parts:
+        part.set_params(size_distribution="log", window=1.0)
     if length < ROCKET_LENGTH + 3:
         return Mixture(parts, weights=[4, 2, 1])
-    views = [Raw(), differences]
-    competing = {"pool": ["win", "lose"], "window": 1.0}
-    parts.append(Kernel("triple", dilation="log", views=views, **competing))
+    kernels = Kernel(
+        "triple", dilation="log", views=[Raw(), differences], pool=["win", "lose"], window=1.0
+    )
+    parts.append(kernels)
     return Mixture(parts, weights=[4, 2, 1, 3])

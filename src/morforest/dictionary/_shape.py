@@ -10,7 +10,7 @@ from typing import Any
 from morforest._parameters import is_integer
 
 MAX_AXES = 16
-MAX_FEATURES = 2**31  # of one sample
+MAX_FEATURES = 2**29  # of one sample
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,11 @@ class SampleShape:
     @classmethod
     def of(cls, shape: int | Sequence[int], channel_axis: Any = None) -> SampleShape:
         """Check what users pass; their `channel_axis` counts the axes of X, (n, *shape)."""
-        given = (shape,) if is_integer(shape) else tuple(shape)  # type: ignore[arg-type]
+        given: list[Any] = list(shape) if isinstance(shape, (tuple, list)) else [shape]
         if not given or not all(is_integer(length) and length >= 1 for length in given):
             raise ValueError(
-                f"shape must hold positive integers, one for each axis, got {shape!r}."
+                "shape must be a positive integer, or a tuple of positive integers with one per "
+                f"axis of a sample, got {shape!r}."
             )
         if len(given) > MAX_AXES:
             raise ValueError(f"shape may have at most {MAX_AXES} axes, got {len(given)}.")
