@@ -1,5 +1,7 @@
 """Random forests for data with shape: images, time series, EEG, volumes."""
 
+from morforest._attribution import Attributions
+from morforest._splits import Splits, TreeSplits
 from morforest.augment import ImageCopies, SeriesCopies
 from morforest.boosting import MorfBoostingClassifier, MorfBoostingRegressor
 from morforest.dictionary import (
@@ -28,6 +30,7 @@ __all__ = [
     "AtomRidgeClassifier",
     "AtomRidgeRegressor",
     "Atoms",
+    "Attributions",
     "Axis",
     "Difference",
     "Gradient",
@@ -48,7 +51,9 @@ __all__ = [
     "SeriesCopies",
     "SharedAtoms",
     "SparseOblique",
+    "Splits",
     "Square",
     "Subset",
+    "TreeSplits",
     "Variance",
 ]

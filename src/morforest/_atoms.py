@@ -293,11 +293,11 @@ class AtomList:
     # -- lists of atoms
 
     def __getitem__(self, some: slice) -> AtomList:
-        begins = self.begins()
-        first, stop, step = some.indices(len(self))
+        first, _, step = some.indices(len(self))
         if step != 1:
             raise ValueError(f"atoms are cut in steps of one, got {step}")
-        terms = slice(int(begins[first]), int(begins[max(first, stop)]))
+        begin = int(self.count[:first].sum(dtype=np.int64))
+        terms = slice(begin, begin + int(self.count[some].sum(dtype=np.int64)))
         return AtomList(
             self.layout,
             self.count[some],

@@ -133,6 +133,11 @@ class Columns:
         """The share of each feature in each column's atom (columns, features)."""
         return self.atoms.footprints()
 
+    @cached_property
+    def matrix_in_units(self) -> sp.csr_matrix:
+        """The atoms over the values of views in the units of the data."""
+        return self.atoms.matrix(self.atoms.weight_in_units(self.cell_format.shift))
+
     def in_units(self, column: np.ndarray, value: np.ndarray) -> np.ndarray:
         """Turn values of some columns into those of their atoms, in the units of the data."""
         raw = value * self.deviation[column] / UNIT + self.mean[column]

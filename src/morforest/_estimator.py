@@ -16,6 +16,7 @@ from morforest._attribution import Attributions, attribute, shaped
 from morforest._auto import best_name, try_dictionaries
 from morforest._importance import impurity_decrease, split_shares
 from morforest._model import Forest
+from morforest._splits import Splits
 from morforest._training import TrainingData
 from morforest.dictionary._presets import choose_dictionary, looks_like_series
 
@@ -243,6 +244,26 @@ class BaseMorf(BaseEstimator):
         per atom.
         """
         return split_shares(self._fitted())
+
+    @property
+    def splits_(self) -> Splits:
+        """Splits of each tree: nodes, children, atoms, thresholds in the units of the data, gains.
+
+        A sequence with one :class:`TreeSplits` per tree, whose attributes are arrays with one
+        entry per split.
+
+        Examples
+        --------
+        >>> from morforest import Axis, MorfRegressor
+        >>> model = MorfRegressor(Axis(), n_estimators=2, bootstrap=False, random_state=0)
+        >>> model.fit([[5, 0], [5, 2], [5, 2]], [0.0, 9.0, 9.0]).splits_
+        Splits(2 trees, 2 splits)
+        >>> model.splits_[0].threshold, model.splits_[0].weight
+        (array([1.]), array([3]))
+        >>> model.splits_[0].atoms.toarray()
+        array([[0., 1.]])
+        """
+        return Splits(self._fitted())
 
     def get_depths(self) -> np.ndarray:
         """Return the depth of each tree; a single leaf has depth 0."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -255,6 +255,16 @@ class Forest:
         sizes: np.ndarray = begin[1:] - begin[:-1]
         return sizes
 
+    def tree(self, number: int) -> Forest:
+        """Return one tree, to ask for its splits; payloads of its leaves stay those of all."""
+        begin, end = (int(self.tree_begin[number + i]) for i in range(2))
+        nodes = slice(begin, end)
+        of_nodes = ("next", "threshold", "weight", "gain")
+        arrays = {name: getattr(self, name)[nodes] for name in of_nodes}
+        return replace(
+            self, atoms=self.atoms[nodes], tree_begin=np.array([0, end - begin]), **arrays
+        )
+
     def tree_of_node(self) -> np.ndarray:
         """Return the tree number of each node."""
         return np.repeat(np.arange(self.n_trees), self.tree_sizes())
@@ -349,11 +359,9 @@ class Forest:
 
     def matrix_in_units(self) -> sp.csr_matrix:
         """Return the same over the values of views in the units of the data."""
-        atoms, shift = self.atoms, self.cell_format.shift
         if self.columns is None:
-            return atoms.matrix(atoms.weight_in_units(shift))
-        atoms, shift = self.columns.atoms, self.columns.cell_format.shift
-        return self._over_columns() @ atoms.matrix(atoms.weight_in_units(shift))
+            return self.atoms.matrix(self.atoms.weight_in_units(self.cell_format.shift))
+        return self._over_columns() @ self.columns.matrix_in_units
 
     def _over_columns(self) -> sp.csr_matrix:
         """Return the weights of columns in each node (nodes, columns)."""
