@@ -13,7 +13,7 @@ BIN := .venv/bin
 # Errors only: each step says what it does in a line of its own.
 QUIET := -qq --disable-pip-version-check
 WHEEL_DIR := build/wheel
-PYTHON_DIRS := src tests examples benchmarks experiments
+PYTHON_DIRS := src tests examples benchmarks experiments measuring
 
 # What goes into the wheel: the package is built again when one of these is newer.
 SOURCES := pyproject.toml CMakeLists.txt \
@@ -31,25 +31,25 @@ test: lint types native pytest oldest ## Run every check
 	@echo "All checks passed."
 
 bench: .venv/.test ## Measure beside other libraries, about an hour; options: BENCH="--only fit", see benchmarks/
-	@$(BIN)/python benchmarks/bench.py $(BENCH)
+	@$(BIN)/python -m benchmarks.bench $(BENCH)
 
 bench-quick: .venv/.test ## The same at small sizes, 5 minutes
-	@$(BIN)/python benchmarks/bench.py --quick $(BENCH)
+	@$(BIN)/python -m benchmarks.bench --quick $(BENCH)
 
 paper: .venv-paper/.paper ## Run the paper's experiments, about 3 hours; goes on after a stop; options: PAPER="--only mnist", see experiments/
-	@.venv-paper/bin/python experiments/paper.py --jobs $(JOBS) $(PAPER)
+	@.venv-paper/bin/python -m experiments.paper --jobs $(JOBS) $(PAPER)
 
 paper-quick: .venv-paper/.paper ## The same in small, 10 minutes
-	@.venv-paper/bin/python experiments/paper.py --quick --jobs $(JOBS) $(PAPER)
+	@.venv-paper/bin/python -m experiments.paper --quick --jobs $(JOBS) $(PAPER)
 
 beyond: .venv-paper/.paper ## Measure what lies beyond the paper, about an hour, after make paper; goes on after a stop; options: BEYOND="--only beyond_series"
-	@.venv-paper/bin/python experiments/paper.py --beyond --jobs $(JOBS) $(BEYOND)
+	@.venv-paper/bin/python -m experiments.paper --beyond --jobs $(JOBS) $(BEYOND)
 
 beyond-quick: .venv-paper/.paper ## The same in small, 5 minutes
-	@.venv-paper/bin/python experiments/paper.py --beyond --quick --jobs $(JOBS) $(BEYOND)
+	@.venv-paper/bin/python -m experiments.paper --beyond --quick --jobs $(JOBS) $(BEYOND)
 
 figures: .venv/.demo ## Draw all these figures and tables again from the results, without training
-	@$(BIN)/python experiments/paper.py --figures $(PAPER)
+	@$(BIN)/python -m experiments.paper --figures $(PAPER)
 
 clean: ## Remove everything that make has made
 	rm -rf .venv .venv-oldest .venv-paper .venv-peers .benchmarks benchmarks/results/quick experiments/results/quick build demo_output .pytest_cache .ruff_cache .mypy_cache .hypothesis

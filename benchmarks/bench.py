@@ -1,9 +1,9 @@
 """morforest beside its peers, in one run on one machine.
 
-    python benchmarks/bench.py                     everything: about an hour
-    python benchmarks/bench.py --quick             small sizes: some minutes
-    python benchmarks/bench.py --only fit predict  some sections
-    python benchmarks/bench.py --report            tables and plots again, from the CSV files
+    python -m benchmarks.bench                     everything: about an hour
+    python -m benchmarks.bench --quick             small sizes: some minutes
+    python -m benchmarks.bench --only fit predict  some sections
+    python -m benchmarks.bench --report            tables and plots again, from the CSV files
 
 Each library lives in a process of its own (worker.py) and they take turns; peers run in virtual
 environments that are made when they are first needed. benchmarks/README.md says what is measured.
@@ -13,15 +13,8 @@ import argparse
 import sys
 from pathlib import Path
 
-import data
-import peers
-import plan
-import reports
-import results
-import sections
-import summary
-import targets
-from client import Clients
+from benchmarks import data, peers, plan, reports, results, sections, summary, targets
+from benchmarks.client import Clients
 
 
 def arguments():
@@ -60,7 +53,7 @@ def measure(args, chosen, folder):
     libraries = dict.fromkeys(("morforest", *args.libraries))
     pythons = peers.interpreters(libraries)
     images = data.images(args.mnist, args.stand_in)
-    facts = results.machine()
+    facts = results.run_facts()
     with Clients(pythons) as clients:
         bench = sections.Bench(clients, chosen, images, folder, facts)
         for name in dict.fromkeys(args.only):

@@ -1,6 +1,6 @@
 """What the dictionaries and estimators beyond the paper cost, beside plain MORF.
 
-    python benchmarks/beyond.py [--mnist mnist.npz | --stand-in] [--quick]
+    python -m benchmarks.beyond [--mnist mnist.npz | --stand-in] [--quick]
 
 CPU-seconds of fits in one thread, the least of the repeats, all works in turn in each repeat; the
 seconds that pass for boosting in one and two threads; what `"auto"` adds to a fit; and what names
@@ -11,10 +11,13 @@ import argparse
 import time
 from pathlib import Path
 
-import data
 import numpy as np
-from results import FOLDER, Sheet, machine, markdown_table, write_whole
 
+from benchmarks import data
+from benchmarks.results import FOLDER, Sheet, run_facts
+from measuring import arrays
+from measuring.files import write_whole
+from measuring.tables import markdown
 from morforest import MorfBoostingClassifier, MorfClassifier, Patch, Subset
 from morforest.datasets import make_bars, make_impulse
 from morforest.named import choose_dictionary
@@ -57,7 +60,7 @@ def forests(X, y, sheet, name, sizes, repeats):
             sheet.add(data=name, work=f"forest, {kind}", rows=n, trees=trees, cpu=cpu, wall="")
         cells = [f"{cpu:.2f} ({cpu / found['plain']:.1f})" for cpu in found.values()]
         lines.append([f"{n:,}", str(trees), *cells])
-    return markdown_table(("images", "trees", *(f"{k}, CPU-s" for k in dictionaries())), lines)
+    return markdown(("images", "trees", *(f"{k}, CPU-s" for k in dictionaries())), lines).rstrip()
 
 
 def boosting(X, y, sheet, name, sizes):
@@ -74,7 +77,7 @@ def boosting(X, y, sheet, name, sizes):
             cells += [f"{cpu:.1f}", f"{wall:.1f}"]
         lines.append([f"{n:,}", str(rounds), *cells])
     heads = [f"{jobs}: {what}" for jobs in ("one thread", "two threads") for what in ("CPU-s", "s")]
-    return markdown_table(("images", "rounds", *heads), lines)
+    return markdown(("images", "rounds", *heads), lines).rstrip()
 
 
 def choosing(sheet, sizes, repeats):
@@ -91,7 +94,7 @@ def choosing(sheet, sizes, repeats):
             numbers = (f"{alone:.3f}", f"{whole:.3f}", f"{whole / alone:.2f}")
             lines.append([kind, f"{n:,}", best, *numbers])
     heads = ("data", "samples", "picked", "its fit, CPU-s", '"auto", CPU-s', "ratio")
-    return markdown_table(heads, lines)
+    return markdown(heads, lines).rstrip()
 
 
 def series(sheet, lengths, repeats):
@@ -118,7 +121,7 @@ def series(sheet, lengths, repeats):
             lines.append(
                 [str(length), name, f"{fit:.2f}", f"{1000 * min(times) / len(X_test):.2f}"]
             )
-    return markdown_table(("steps", "name", "fit, CPU-s", "predict, CPU-ms a sample"), lines)
+    return markdown(("steps", "name", "fit, CPU-s", "predict, CPU-ms a sample"), lines).rstrip()
 
 
 def impulses(length, rows=200, test_rows=500):
@@ -138,11 +141,11 @@ def main():
     parser.add_argument("--output", type=Path, default=FOLDER)
     options = parser.parse_args()
     name, path = data.images(options.mnist, options.stand_in)
-    X, y, _, _ = data.load(path)
+    X, y, _, _ = arrays.load(path)
     X = X.reshape(-1, 28, 28)
     small = options.quick
     output = options.output / "quick" if small else options.output
-    run = machine()
+    run = run_facts()
     sheet = Sheet(output, "beyond", run)
     parts = [
         f"# What lies beyond the paper costs\n\n{NOTE}\n\n"

@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-WORKER = Path(__file__).with_name("worker.py")
+ROOT = Path(__file__).resolve().parent.parent
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -23,7 +23,8 @@ class Client:
         # threads spinning while they wait: that is what passive waiting is for.
         limits = {**dict.fromkeys(THREAD_LIMITS, str(threads)), "OMP_WAIT_POLICY": "PASSIVE"}
         self._process = subprocess.Popen(
-            [str(python), str(WORKER), library],
+            [str(python), "-m", "benchmarks.worker", library],
+            cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -10,18 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
+from measuring import arrays
 from morforest import datasets
 
 FOLDER = Path(__file__).resolve().parent.parent / ".benchmarks"
 VARIABLE = datasets.MNIST_VARIABLE
-ARRAYS = datasets.MNIST_ARRAYS
 TEST_ROWS = 10_000
-
-
-def load(path):
-    """Training samples and targets, test samples and targets."""
-    with np.load(path, allow_pickle=False) as arrays:
-        return tuple(arrays[name] for name in ARRAYS)
 
 
 def make(name):
@@ -30,15 +24,8 @@ def make(name):
     if not path.exists():
         kind, *numbers = re.split(r"[-x]", name)
         train_and_test = GENERATORS[kind](*map(int, numbers))
-        _save(path, *train_and_test)
+        arrays.save(path, *train_and_test)
     return path
-
-
-def _save(path, *arrays):
-    path.parent.mkdir(exist_ok=True)
-    unfinished = path.with_name(f"unfinished-{path.name}")
-    np.savez(unfinished, **dict(zip(ARRAYS, arrays, strict=True)))
-    unfinished.replace(path)
 
 
 # --- images ---------------------------------------------------------------------------------------
@@ -54,7 +41,7 @@ def images(given, stand_in=False):
         if not asked:
             print(f"No --mnist PATH and no {VARIABLE}: asking openml.org for MNIST ...", flush=True)
         try:
-            _save(path, *datasets.load_mnist(given))
+            arrays.save(path, *datasets.load_mnist(given))
         except (FileNotFoundError, ValueError) as error:
             raise SystemExit(str(error)) from error
         except ConnectionError as error:
@@ -126,9 +113,7 @@ def _friedman(rows, features):
 
 def _impulse(rows):
     """The paper's simulation C: 100 time steps of noise, in one class with a decaying impulse."""
-    from morforest.datasets import make_impulse
-
-    X, y = make_impulse(rows + TEST_ROWS, random_state=0)
+    X, y = datasets.make_impulse(rows + TEST_ROWS, random_state=0)
     return _split(X[:, np.newaxis].astype(np.float32), y, rows)
 
 

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 
-import native
+from benchmarks import native
 
 WORKS = ("byte-patches", "float-sporf", "regression")
 # As in CMakeLists.txt: one build for all processors, one for those with AVX2.

@@ -5,7 +5,7 @@ A full run takes about an hour on two cores, a quick one some minutes.
 
 import dataclasses
 
-import instructions
+from benchmarks import instructions
 
 MORF, SPORF, RF = "morforest MORF", "morforest SPORF", "morforest RF"
 SKLEARN_RF, SKLEARN_ET, SKLEARN_HGB = "scikit-learn RF", "scikit-learn ET", "scikit-learn HGB"

@@ -7,9 +7,9 @@ import dataclasses
 import statistics
 from collections.abc import Callable
 
-import plots
-import results
-from plan import OURS
+from benchmarks import plots, results
+from benchmarks.plan import OURS
+from measuring import tables
 
 # What a row was measured on; a table shows those that vary, its note names the others.
 SETTING = (
@@ -23,14 +23,6 @@ SETTING = (
     "patches",
     "boundary",
 )
-
-
-def grouped(rows, *keys):
-    """The rows by the values of some columns, in the order in which these first occur."""
-    groups = {}
-    for row in rows:
-        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
-    return groups
 
 
 def median(rows, column):
@@ -54,7 +46,7 @@ def constant(rows, columns=SETTING):
 def seconds(rows, column):
     """Median with range, with digits enough for short times."""
     values = [row[column] for row in rows]
-    return results.median_and_range(values, 2 if median(rows, column) >= 10 else 3)
+    return tables.median_and_range(values, 2 if median(rows, column) >= 10 else 3)
 
 
 def ratios(group, own, column):
@@ -71,8 +63,8 @@ def fits(rows):
     own = [model for model in OURS if any(row["model"] == model for row in rows)]
     header = [*keys, "model", "repeats", "CPU s", "wall s", *(f"x {m}" for m in own), "score"]
     lines = []
-    for setting, same in grouped(rows, *keys).items():
-        by_model = grouped(same, "model")
+    for setting, same in tables.group(rows, *keys).items():
+        by_model = tables.group(same, "model")
         ours = [by_model.get((model,), []) for model in own]
         for (model,), group in by_model.items():
             lines.append(
@@ -83,7 +75,7 @@ def fits(rows):
                     seconds(group, "cpu_seconds"),
                     seconds(group, "wall_seconds"),
                     *ratios(group, ours, "cpu_seconds"),
-                    results.mean_and_error([row["score"] for row in group]),
+                    tables.mean_and_error([row["score"] for row in group]),
                 ]
             )
     return header, lines
@@ -92,8 +84,8 @@ def fits(rows):
 def predictions(rows):
     header = ["batch", "model", "CPU ms", "wall ms", "rows/s", "x morforest MORF", "score"]
     lines = []
-    for (batch,), same in grouped(rows, "batch").items():
-        by_model = grouped(same, "model")
+    for (batch,), same in tables.group(rows, "batch").items():
+        by_model = tables.group(same, "model")
         ours = by_model.get((OURS[0],), [])
         for (model,), group in by_model.items():
             cpu, wall = median(group, "cpu_seconds"), median(group, "wall_seconds")
@@ -107,8 +99,8 @@ def predictions(rows):
 def sizes(rows):
     header = ["rows", "model", "MB (10^6 bytes)", "x morforest MORF"]
     lines = []
-    for (count,), same in grouped(rows, "rows").items():
-        by_model = grouped(same, "model")
+    for (count,), same in tables.group(rows, "rows").items():
+        by_model = tables.group(same, "model")
         ours = by_model.get((OURS[0],), [])
         for (model,), group in by_model.items():
             size = median(group, "bytes")
@@ -119,7 +111,7 @@ def sizes(rows):
 def imports(rows):
     header = ["statement", "repeats", "wall ms, lowest", "wall ms, median", "CPU ms, median"]
     lines = []
-    for (statement,), group in grouped(rows, "model").items():
+    for (statement,), group in tables.group(rows, "model").items():
         lowest = min(row["wall_seconds"] for row in group)
         times = (lowest, median(group, "wall_seconds"), median(group, "cpu_seconds"))
         lines.append([statement, len(group), *(f"{1000 * t:.0f}" for t in times)])

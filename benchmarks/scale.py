@@ -1,6 +1,6 @@
 """How cost and memory grow with rows, features, classes and trees: a fresh process a case.
 
-    python benchmarks/scale.py [--mnist mnist.npz] [--only table wide ...] [--quick]
+    python -m benchmarks.scale [--mnist mnist.npz] [--only table wide ...] [--quick]
 
 `table` needs 4 GB of disk for a file in a temporary folder, which is removed (TMPDIR moves it).
 Peaks are the kernel's high-water mark of resident memory (VmHWM, reset just before the clock
@@ -23,11 +23,14 @@ import threading
 import time
 from pathlib import Path
 
-import data
 import numpy as np
-from results import FOLDER, machine
 from sklearn.ensemble import RandomForestClassifier
 
+from benchmarks import data
+from benchmarks.results import FOLDER, run_facts
+from measuring import arrays
+from measuring.files import write_whole
+from measuring.tables import markdown
 from morforest import Axis, MorfClassifier, Patch, SparseOblique
 
 DICTIONARIES = {
@@ -48,6 +51,7 @@ SETTING = {
     "candidates": None,
     "n_jobs": 1,
 }
+ROOT = Path(__file__).resolve().parent.parent
 MEASURED = (
     "fit_cpu_s",
     "fit_wall_s",
@@ -112,7 +116,7 @@ def fill_normal(X, y, classes):
 
 def make_images(rows, path):
     """The training images, repeated as often as needed."""
-    X, y, _, _ = data.load(path)
+    X, y, _, _ = arrays.load(path)
     images = np.empty((rows, 28, 28), dtype=np.uint8)
     for first in range(0, rows, len(X)):
         images[first : first + len(X)] = X[: rows - first]
@@ -256,7 +260,7 @@ def publish(folder):
         "predict s | pickle MiB | there and back s"
     )
     header = columns.split(" | ")
-    lines = [header, ["---"] * len(header)]
+    lines = []
     facts = {}
     for section, rows in sections.items():
         for row in rows:
@@ -280,7 +284,7 @@ def publish(folder):
                     f"{row['pickle_there_and_back_s']:.2f}",
                 ]
             )
-    table = "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+    table = markdown(header, lines)
     slopes = "\n".join(
         f"- {section}: CPU-seconds grow as the power {exponent(section, rows):.2f} of "
         + ("n log n" if section == "growth in rows" else section.removeprefix("growth in "))
@@ -288,19 +292,16 @@ def publish(folder):
         if section.startswith("growth") and len(rows) > 1
     )
     slopes += "\n\nMore candidates make smaller trees, so that their power is below one."
-    text = f"# Scale\n\n{'; '.join(facts)}.\n\n{table}\n\n{slopes}\n\n![growth](scale.png)\n"
-    (folder / "scale.md").write_text(text)
+    text = f"# Scale\n\n{'; '.join(facts)}.\n\n{table}\n{slopes}\n\n![growth](scale.png)\n"
+    write_whole(folder / "scale.md", text)
     print(text)
     draw(folder, {s: rows for s, rows in sections.items() if s.startswith("growth")})
 
 
 def draw(folder, sections):
-    import matplotlib
+    from measuring.figures import plt, save
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, 3, figsize=(11, 3.5), layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(11, 3.5), layout="constrained")
     for axis, (section, rows) in zip(axes, sections.items(), strict=False):
         rows = sorted(rows, key=lambda row: growing(section, [row])[0])
         x, seconds = growing(section, rows), np.array([row["fit_cpu_s"] for row in rows])
@@ -311,7 +312,7 @@ def draw(folder, sections):
         axis.xaxis.set_minor_formatter("")
         axis.legend()
     axes[0].set_ylabel("CPU-seconds of fit")
-    figure.savefig(folder / "scale.png", dpi=120)
+    save(figure, folder / "scale.png")
 
 
 def main():
@@ -339,10 +340,10 @@ def main():
             continue
         for setting in settings:
             setting = {**SETTING, **setting}
-            command = [sys.executable, __file__, "--setting", json.dumps(setting)]
+            command = [sys.executable, "-m", "benchmarks.scale", "--setting", json.dumps(setting)]
             command += ["--mnist", str(path)]
-            facts = {**machine(), **versions}
-            done = subprocess.run(command, capture_output=True, text=True)
+            facts = {**run_facts(), **versions}
+            done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
             if done.returncode:
                 raise SystemExit(f"{section}, {setting}:\n{done.stderr}")
             found = json.loads(done.stdout.splitlines()[-1])

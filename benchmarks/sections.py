@@ -10,12 +10,10 @@ import subprocess
 import sys
 import time
 
-import data
-import instructions
-import results
-from client import WorkerError
-from models import library_of
-from plan import (
+from benchmarks import data, instructions, results
+from benchmarks.client import WorkerError
+from benchmarks.models import library_of
+from benchmarks.plan import (
     BOOSTING,
     IMAGE_FORESTS,
     LIGHTGBM,

@@ -1,8 +1,10 @@
 """The table of the README, from the results of a run: results/summary.md."""
 
-import reports
-import results
-from plan import LIGHTGBM, MORF, RF, SKLEARN_RF, TREEPLE_PATCH, XGBOOST, YDF_OBLIQUE
+from benchmarks import reports, results
+from benchmarks.plan import LIGHTGBM, MORF, RF, SKLEARN_RF, TREEPLE_PATCH, XGBOOST, YDF_OBLIQUE
+from measuring import tables
+from measuring.files import write_whole
+from measuring.tables import markdown
 
 COLUMNS = {
     MORF: "morforest",
@@ -39,10 +41,10 @@ def write(folder):
         used += same
         if same:
             lines.append(_line(f"{label}, {largest:,} images", same, "bytes", megabytes))
-    table = results.markdown_table(["", *COLUMNS.values()], lines)
+    table = markdown(["", *COLUMNS.values()], lines)
     note = f"{fits[0]['data']}, {reports.constant(fits, ('trees', 'candidates', 'patches'))}."
-    text = f"{note} {results.setting(used)}\n\n{table}\n"
-    results.write_whole(folder / "summary.md", text)
+    text = f"{note} {results.setting(used)}\n\n{table}"
+    write_whole(folder / "summary.md", text)
 
 
 def _comparable(fits):
@@ -53,7 +55,7 @@ def _comparable(fits):
 
 
 def _line(label, rows, column, text):
-    by_model = reports.grouped(rows, "model")
+    by_model = tables.group(rows, "model")
     found = [by_model.get((model,), []) for model in COLUMNS]
     return [label, *(text(reports.median(same, column)) if same else "" for same in found)]
 

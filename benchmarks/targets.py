@@ -8,11 +8,8 @@ import dataclasses
 import math
 import statistics
 
-import data
-import plots
-import reports
-import results
-from plan import (
+from benchmarks import data, plots, reports, results
+from benchmarks.plan import (
     LIGHTGBM,
     MORF,
     RF,
@@ -23,6 +20,7 @@ from plan import (
     XGBOOST,
     YDF_OBLIQUE,
 )
+from measuring import tables
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,8 +188,8 @@ def _outcome(target, folder):
         for row in _rows(folder, target.section)
         if all(row.get(key) == value for key, value in target.where)
     ]
-    ours = reports.grouped((r for r in rows if r["model"] == target.ours), "rows")
-    theirs = reports.grouped((r for r in rows if r["model"] == target.peer), "rows")
+    ours = tables.group((r for r in rows if r["model"] == target.ours), "rows")
+    theirs = tables.group((r for r in rows if r["model"] == target.peer), "rows")
     if not ours.keys() & theirs.keys():
         return None
     largest = max(ours.keys() & theirs.keys())
@@ -219,7 +217,7 @@ def _outcome(target, folder):
 def _threads(folder):
     rows = [row for row in _rows(folder, "threads") if row["model"] == MORF]
     one, two = (
-        reports.grouped((r for r in rows if r["threads"] == threads), "rows") for threads in (1, 2)
+        tables.group((r for r in rows if r["threads"] == threads), "rows") for threads in (1, 2)
     )
     if not one.keys() & two.keys():
         return []
@@ -232,7 +230,7 @@ def _threads(folder):
 
 
 def _import(folder):
-    by_module = reports.grouped(results.read(folder / "import.csv"), "model")
+    by_module = tables.group(results.read(folder / "import.csv"), "model")
     if len(by_module) < 2:
         return []
     theirs, ours = (

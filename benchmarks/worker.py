@@ -6,7 +6,7 @@ libraries pass through this same file, so all are timed by the same lines: a cal
 one small model of the same kind has been grown before the first clock starts, so that no library
 pays for its imports. CPU seconds are those of the process, user and system, all threads.
 
-    python worker.py LIBRARY
+    python -m benchmarks.worker LIBRARY
 """
 
 import ctypes
@@ -23,9 +23,10 @@ import time
 import traceback
 import warnings
 
-import data
-import models
 import numpy as np
+
+from benchmarks import models
+from measuring import arrays
 
 WARM_UP = {"trees": 2}
 WARM_UP_ROWS = 300
@@ -120,7 +121,7 @@ class Worker:
     def _load(self, path):
         if self._loaded[0] != path:
             self._loaded = self._ready = (None, None)  # frees before it loads
-            self._loaded = (path, data.load(path))
+            self._loaded = (path, arrays.load(path))
         return self._loaded[1]
 
     def _train(self, model, path, rows):

@@ -4,9 +4,8 @@ A name says all that is chosen: the kind of estimator, the name of its dictionar
 and whether it learns from copies too. The rest are defaults, 500 trees or rounds among them.
 """
 
-import models
-from simulations import fit_and_test
-
+from experiments import models
+from experiments.simulations import fit_and_test
 from morforest import (
     AtomRidgeClassifier,
     ImageCopies,

@@ -3,18 +3,21 @@
 Tables for docs/beyond.md and docs/choose.md, from the rows of the studies.
 """
 
-import beyond
-import beyond_images
-import beyond_series
-import beyond_simulations
-import beyond_tables
-import beyond_volumes
 import numpy as np
-import realdata
-import simulations
-import style
-from claims import NO, YES, by_repeat, difference, verdict
-from store import write_whole
+
+from experiments import (
+    beyond,
+    beyond_images,
+    beyond_series,
+    beyond_simulations,
+    beyond_tables,
+    beyond_volumes,
+    realdata,
+    simulations,
+)
+from experiments.claims import NO, YES, by_repeat, difference, verdict
+from measuring import tables
+from measuring.files import write_whole
 
 STUDIES = {
     "images": beyond_images,
@@ -57,11 +60,11 @@ def write(csvs):
         "beyond-claims": (["claim", "target", "found", "met"], claims(studies)),
         "beyond-contests": contests(studies),
         "beyond-losses": lost(studies),
-        "choose-errors": choice(studies, "loss", style.rate),
+        "choose-errors": choice(studies, "loss", tables.rate),
         "choose-seconds": choice(studies, "train_seconds", "{:.3g}".format),
         "best": plain_and_best(studies),
     }.items():
-        write_whole(csvs / f"{name}.md", style.markdown(header, lines))
+        write_whole(csvs / f"{name}.md", tables.markdown(header, lines))
 
 
 # --- claims ---------------------------------------------------------------------------------------
@@ -81,13 +84,13 @@ def claim(title, target, values, excess):
     """A line: `excess` should be at or below zero on average."""
     if not len(values):
         return [title, target, NOT_MEASURED, ""]
-    return [title, target, style.rate_and_error(list(values)), verdict(np.array(excess))]
+    return [title, target, tables.rate_and_error(list(values)), verdict(np.array(excess))]
 
 
 def at_most(studies, study, data, n, classifier, target):
     values = list(by_repeat(studies[study], data, n, classifier, "loss").values())
     title = f"{data}, n = {n:,}: error of *{classifier}*"
-    return claim(title, f"at most {style.rate(target)}", values, np.array(values) - target)
+    return claim(title, f"at most {tables.rate(target)}", values, np.array(values) - target)
 
 
 def paired(a, b):
@@ -118,7 +121,7 @@ def against_network(rows):
         excess = paired(ours, network)
         target = f"below {NETWORK}"
         if len(excess):
-            target += f", {style.rate_and_error(list(network.values()))}"
+            target += f", {tables.rate_and_error(list(network.values()))}"
         lines.append(
             claim(
                 f"MNIST, n = {n:,}: error of the best of ours, *{name}*",
@@ -140,7 +143,7 @@ def against_minirocket(rows):
             [f"{title} the best of ours", "below MiniRocket", NOT_MEASURED, ""],
             [f"{title} *forest series*", "near MiniRocket", NOT_MEASURED, ""],
         ]
-    text = f"MiniRocket, {style.rate_and_error(list(peer.values()))}"
+    text = f"MiniRocket, {tables.rate_and_error(list(peer.values()))}"
     name = min(ours, key=lambda name: np.mean(list(ours[name].values())))
     lines = [
         claim(
@@ -155,7 +158,7 @@ def against_minirocket(rows):
         lines.append(
             claim(
                 f"{title} *forest series*",
-                f"at most {style.rate(NEAR_MINIROCKET)} above {text}",
+                f"at most {tables.rate(NEAR_MINIROCKET)} above {text}",
                 near.values(),
                 paired(near, peer) - NEAR_MINIROCKET,
             )
@@ -171,9 +174,9 @@ def more_auc(rows):
             by_repeat(rows, realdata.ADRENAL, max(sizes), who, "auc") for who in (name, beyond.PEER)
         )
         excess = MORE_AUC - paired(ours, peer)
-        target = f"{style.rate(MORE_AUC)} above {beyond.PEER}"
+        target = f"{tables.rate(MORE_AUC)} above {beyond.PEER}"
         if len(excess):
-            target += f", {style.rate_and_error(list(peer.values()))}"
+            target += f", {tables.rate_and_error(list(peer.values()))}"
         values = list(ours.values()) if len(excess) else []
         lines.append(claim(f"volumes: AUC of *{name}*", target, values, excess))
     return lines
@@ -246,7 +249,7 @@ def lost(studies):
             excess = paired(ours, peer)
             if len(excess) and np.mean(excess) > 0:
                 texts = [
-                    f"{who} {style.rate_and_error(list(losses.values()))}"
+                    f"{who} {tables.rate_and_error(list(losses.values()))}"
                     for who, losses in ((name, ours), (rival, peer))
                 ]
                 lines.append([study, data, f"{n:,}", *texts, difference(excess)])
@@ -341,18 +344,18 @@ def plain_and_best(studies):
         if plain is None or set(ours) <= {plain}:
             continue
         others = [name for name in losses if is_peer(name) and name not in PAPERS]
-        cells = [style.rate(losses[name]) if name in losses else "" for name in (beyond.PEER,)]
-        cells.append(style.rate(losses[plain]))
+        cells = [tables.rate(losses[name]) if name in losses else "" for name in (beyond.PEER,)]
+        cells.append(tables.rate(losses[plain]))
         for names in (ours, others):
             name = min(names, key=losses.get, default=None)
-            cells.append(f"{style.rate(losses[name])} ({name})" if name else "")
+            cells.append(f"{tables.rate(losses[name])} ({name})" if name else "")
         lines.append([title, *cells])
     return ["", "random forest", "MORF, plain patches", "best of ours", "best other library"], lines
 
 
 def means_over(rows, data, measure):
     """Of each classifier that has rows for all of the data: the mean of its means on each."""
-    groups = style.group(rows, "classifier", "data")
+    groups = tables.group(rows, "classifier", "data")
     return {
         name: float(np.mean([np.mean([row[measure] for row in groups[name, one]]) for one in data]))
         for name in dict.fromkeys(row["classifier"] for row in rows)

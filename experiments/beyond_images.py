@@ -5,12 +5,11 @@ Training images and test images are those of the study `mnist`, whose rows are t
 
 from pathlib import Path
 
-import beyond
-import mnist
-import style
-from simulations import error_table
-from store import Task, read, write_whole
-from style import plt
+from experiments import beyond, mnist, style
+from experiments.simulations import error_table
+from experiments.store import Task, read
+from measuring.figures import log_y, plt, save
+from measuring.files import write_whole
 
 STUDY = Path(__file__).stem
 DATA = mnist.DATA
@@ -67,11 +66,11 @@ def figures(csvs, pngs):
     figure, axes = plt.subplots(figsize=(8.5, 5), layout="constrained")
     shown = [row for row in found if row["classifier"] in DRAWN]
     style.draw_curves(axes, shown, "n", "error", DRAWN)
-    style.log_y(axes)
+    log_y(axes)
     axes.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
     axes.minorticks_off()
     axes.set(xlabel="training images", ylabel="test error, mean ± standard error")
     axes.set_title("MNIST", weight="bold")
     style.legend(figure, [axes])
-    style.save(figure, Path(pngs) / "beyond-images.png")
+    save(figure, Path(pngs) / "beyond-images.png")
     write_whole(Path(csvs) / "beyond-images.md", error_table(found, {}))

@@ -6,15 +6,14 @@ All on the split that the sets come with, so the spread over repeats is that of 
 import sys
 from pathlib import Path
 
-import beyond
-import models
 import numpy as np
-import realdata
-import series
-import style
-from simulations import fit_and_test
-from store import Task, read, write_whole
-from style import plt
+
+from experiments import beyond, models, realdata, series, style
+from experiments.simulations import fit_and_test
+from experiments.store import Task, read
+from measuring import tables
+from measuring.figures import plt, save
+from measuring.files import write_whole
 
 STUDY = Path(__file__).stem
 SETS = tuple(realdata.CHECKSUMS)  # those of the archives: means and claims are over these
@@ -104,7 +103,7 @@ def rows(csvs):
 
 def means(found, classifier):
     """By repeat, the mean error over the archive sets that all classifiers have finished."""
-    cells = style.group(found, "data", "classifier", "repeat")
+    cells = tables.group(found, "data", "classifier", "repeat")
     classifiers = {classifier, *(row["classifier"] for row in found)}
     repeats = sorted({row["repeat"] for row in found})
     return {
@@ -119,14 +118,14 @@ def figures(csvs, pngs):
     if not found:
         return
     write_whole(Path(csvs) / "beyond-series.md", table(found))
-    style.save(draw(found), Path(pngs) / "beyond-series.png")
+    save(draw(found), Path(pngs) / "beyond-series.png")
 
 
 def table(found):
     """Sets by classifiers: mean error ± its standard error; the lowest of a set is bold."""
     cells = {
         key: [row["error"] for row in of_cell]
-        for key, of_cell in style.group(found, "data", "classifier").items()
+        for key, of_cell in tables.group(found, "data", "classifier").items()
     }
     names = [name for name in (*OURS, *PEERS) if any(key[1] == name for key in cells)]
     sets = [name for name in (*SETS, *EEG) if any(key[0] == name for key in cells)]
@@ -135,12 +134,12 @@ def table(found):
     if all(overall):
         place = len([name for name in sets if name in SETS])
         lines.insert(place, line(f"*mean of the {len(SETS)} above*", overall))
-    return style.markdown(["", *names], lines)
+    return tables.markdown(["", *names], lines)
 
 
 def line(title, cells):
     best = min(np.mean(values) for values in cells if values)
-    texts = [style.rate_and_error(values) if values else "" for values in cells]
+    texts = [tables.rate_and_error(values) if values else "" for values in cells]
     return [
         title,
         *(
@@ -166,7 +165,7 @@ def draw(found):
             if values:
                 places.append(place + lower)
                 errors.append(np.mean(values))
-                spreads.append(np.nan_to_num(style.standard_error(values)))
+                spreads.append(np.nan_to_num(tables.standard_error(values)))
         look = style.CLASSIFIERS[classifier]
         axes.errorbar(
             errors,

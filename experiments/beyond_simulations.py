@@ -5,12 +5,11 @@ Samples, repeats and tests are those of the study `simulations`, whose rows are 
 
 from pathlib import Path
 
-import beyond
-import simulations
-import style
-from simulations import SIMULATIONS, error_table
-from store import Task, read, write_whole
-from style import plt
+from experiments import beyond, simulations, style
+from experiments.simulations import SIMULATIONS, error_table
+from experiments.store import Task, read
+from measuring.figures import plt, save
+from measuring.files import write_whole
 
 STUDY = Path(__file__).stem
 SIZES = (50, 200)
@@ -97,4 +96,4 @@ def figures(csvs, pngs):
         axes.set_title(SIMULATIONS[name].title, weight="bold", fontsize=9)
     panels[0][0].set_ylabel("test error, mean ± standard error")
     style.legend(figure, panels[0])
-    style.save(figure, Path(pngs) / "beyond-simulations.png")
+    save(figure, Path(pngs) / "beyond-simulations.png")

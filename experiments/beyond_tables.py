@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import beyond
 import numpy as np
-import style
 from sklearn import datasets
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -23,9 +21,12 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.model_selection import train_test_split
-from store import Task, read, write_whole
-from style import plt
 
+from experiments import beyond, style
+from experiments.store import Task, read
+from measuring import tables
+from measuring.figures import plt, save
+from measuring.files import write_whole
 from morforest import MorfBoostingClassifier, MorfBoostingRegressor
 
 STUDY = Path(__file__).stem
@@ -225,7 +226,7 @@ def figures(csvs, pngs):
     found = rows(csvs)
     if found:
         write_whole(Path(csvs) / "beyond-tables.md", table(found))
-        style.save(draw(found), Path(pngs) / "beyond-tables.png")
+        save(draw(found), Path(pngs) / "beyond-tables.png")
 
 
 def present(found):
@@ -248,14 +249,14 @@ def table(found):
         n = next(row["n"] for row in found if row["data"] == data)
         difference = points_text(ahead(found, data), "+")
         lines.append([data, f"{n:,}", KINDS[data].measure, *texts, difference])
-    return style.markdown(["", "n", "points of", *names, f"{OURS} less {RIVAL}"], lines)
+    return tables.markdown(["", "n", "points of", *names, f"{OURS} less {RIVAL}"], lines)
 
 
 def points_text(values, sign=""):
     if not len(values):
         return ""
     mean = f"{np.mean(values):{sign}.2f}"
-    return f"{mean} ± {style.standard_error(list(values)):.2f}" if len(values) > 1 else mean
+    return f"{mean} ± {tables.standard_error(list(values)):.2f}" if len(values) > 1 else mean
 
 
 def draw(found):
@@ -271,7 +272,7 @@ def draw(found):
         axes.errorbar(
             [np.mean(gap) for gap in gaps.values()],
             list(gaps),
-            xerr=[np.nan_to_num(style.standard_error(list(gap))) for gap in gaps.values()],
+            xerr=[np.nan_to_num(tables.standard_error(list(gap))) for gap in gaps.values()],
             label=classifier,
             color=look["color"],
             marker=look["marker"],

@@ -7,13 +7,12 @@ import functools
 import time
 from pathlib import Path
 
-import beyond
-import models
 import numpy as np
-import realdata
-import stats
-import style
-from store import Task, read, write_whole
+
+from experiments import beyond, models, realdata, stats
+from experiments.store import Task, read
+from measuring import tables
+from measuring.files import write_whole
 
 STUDY = Path(__file__).stem
 CLASSIFIERS = ("forest patch", "forest image", beyond.PEER)
@@ -83,7 +82,7 @@ def table(found):
     for classifier in CLASSIFIERS:
         of = [row for row in found if row["classifier"] == classifier]
         if of:
-            scores = [style.rate_and_error([row[name] for row in of]) for name in ("auc", "error")]
+            scores = [tables.rate_and_error([row[name] for row in of]) for name in ("auc", "error")]
             seconds = np.median([row["train_seconds"] for row in of])
             lines.append([classifier, *scores, f"{seconds:.3g}"])
-    return style.markdown(["", "AUC", "error", "CPU-seconds of a fit"], lines)
+    return tables.markdown(["", "AUC", "error", "CPU-seconds of a fit"], lines)

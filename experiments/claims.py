@@ -15,10 +15,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import published
-import style
-from simulations import VARIANTS
-from store import folder, read, write_whole
+
+from experiments import published, style
+from experiments.simulations import VARIANTS
+from experiments.store import folder, read
+from measuring import tables
+from measuring.files import write_whole
 
 OURS = "MORF"
 CONVOLUTIONAL = ("ConvNet",)
@@ -49,7 +51,7 @@ def verdict(excess):
     mean = float(np.mean(excess))
     if mean <= 0:
         return YES
-    return NEAR if mean <= style.standard_error(list(excess)) else NO
+    return NEAR if mean <= tables.standard_error(list(excess)) else NO
 
 
 def sizes(rows, data):
@@ -62,9 +64,9 @@ def against_published(rows):
         for n, rate in published.errors(data)[OURS].items():
             ours = list(by_repeat(rows, data, n, OURS).values())
             if ours:
-                found = style.rate_and_error(ours)
+                found = tables.rate_and_error(ours)
                 lines.append(
-                    [data, f"{n:,}", style.rate(rate), found, verdict(np.array(ours) - rate)]
+                    [data, f"{n:,}", tables.rate(rate), found, verdict(np.array(ours) - rate)]
                 )
     return ["data", "n", "published", "ours", "at or below"], lines
 
@@ -106,8 +108,8 @@ def contests(rows):
                 [
                     data,
                     f"{n:,}",
-                    style.rate_and_error(list(ours.values())),
-                    f"{best} {style.rate(means[best])}",
+                    tables.rate_and_error(list(ours.values())),
+                    f"{best} {tables.rate(means[best])}",
                     difference(excess),
                     verdict(excess),
                 ]
@@ -116,7 +118,7 @@ def contests(rows):
 
 
 def difference(excess):
-    error = style.standard_error(list(excess))
+    error = tables.standard_error(list(excess))
     return f"{np.mean(excess):+.4f}" + ("" if math.isnan(error) else f" ± {error:.4f}")
 
 
@@ -127,10 +129,10 @@ CLAIMS = {
 }
 
 
-def summary(tables):
+def summary(contents):
     lines = []
     for key, (title, _) in CLAIMS.items():
-        _, found = tables[key]
+        _, found = contents[key]
         for data in dict.fromkeys(line[0] for line in found):
             met = [line[-1] for line in found if line[0] == data]
             counts = [met.count(answer) for answer in (YES, NEAR, NO)]
@@ -144,12 +146,12 @@ def write(csvs):
     rows = load(csvs)
     if not rows:
         return
-    tables = {key: make(rows) for key, (_, make) in CLAIMS.items()}
-    write_whole(csvs / "claims-summary.md", style.markdown(*summary(tables)))
-    parts = ["# The paper's claims in our rows", style.markdown(*summary(tables))]
+    contents = {key: make(rows) for key, (_, make) in CLAIMS.items()}
+    write_whole(csvs / "claims-summary.md", tables.markdown(*summary(contents)))
+    parts = ["# The paper's claims in our rows", tables.markdown(*summary(contents))]
     for key, (title, _) in CLAIMS.items():
-        parts += [f"## {title}", style.markdown(*tables[key])]
-        write_whole(csvs / f"claims-{key}.md", style.markdown(*tables[key]))
+        parts += [f"## {title}", tables.markdown(*contents[key])]
+        write_whole(csvs / f"claims-{key}.md", tables.markdown(*contents[key]))
     write_whole(csvs / "claims.md", "\n\n".join(parts))
 
 

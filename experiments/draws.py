@@ -6,13 +6,14 @@ of ours do not say whether a rate below our mean is better, or lucky; a hundred 
 
 from pathlib import Path
 
-import models
 import numpy as np
-import published
-import style
-from simulations import SIMULATIONS
-from store import Task, read, write_whole
-from style import plt
+
+from experiments import models, published
+from experiments.simulations import SIMULATIONS
+from experiments.store import Task, read
+from measuring import tables
+from measuring.figures import plt, save
+from measuring.files import write_whole
 
 STUDY = Path(__file__).stem
 NAMES = ("A-line", "B", "C")
@@ -85,7 +86,7 @@ def figures(csvs, pngs):
     handles, labels = panels[0, 0].get_legend_handles_labels()
     chosen = dict(zip(labels, handles, strict=True))
     panels[0, -1].legend(chosen.values(), chosen.keys())
-    style.save(figure, Path(pngs) / "draws.png")
+    save(figure, Path(pngs) / "draws.png")
     header = [
         "data",
         "n",
@@ -95,10 +96,10 @@ def figures(csvs, pngs):
         "published",
         "draws at or below it",
     ]
-    write_whole(Path(csvs) / "draws.md", style.markdown(header, lines))
+    write_whole(Path(csvs) / "draws.md", tables.markdown(header, lines))
 
 
 def line(data, n, errors, rate):
     below = f"{np.mean(errors <= rate):.0%}"
-    mean = style.rate_and_error(list(errors))
-    return [data, n, len(errors), mean, style.rate(errors.std(ddof=1)), style.rate(rate), below]
+    mean = tables.rate_and_error(list(errors))
+    return [data, n, len(errors), mean, tables.rate(errors.std(ddof=1)), tables.rate(rate), below]

@@ -7,12 +7,13 @@ splits that use each pixel, the paper's measure.
 import functools
 from pathlib import Path
 
-import models
 import numpy as np
-import style
-from store import Task, read, write_whole
-from style import plt
 
+from experiments import models, style
+from experiments.store import Task, read
+from measuring import tables
+from measuring.figures import plt, save
+from measuring.files import write_whole
 from morforest.datasets import load_mnist
 
 STUDY = Path(__file__).stem
@@ -62,7 +63,7 @@ def run(task):
 def maps(rows):
     """Arrays of 28 x 28, by name and repeat."""
     found = {}
-    for key, lines in style.group(rows, "map", "repeat").items():
+    for key, lines in tables.group(rows, "map", "repeat").items():
         lines = sorted(lines, key=lambda row: row["row"])
         found[key] = np.array([[row[f"column_{j}"] for j in range(28)] for row in lines])
     return found
@@ -91,7 +92,7 @@ def figures(csvs, pngs):
     figure.colorbar(picture, ax=axes[1], shrink=0.85, label="share of splits, 1 = the mean pixel")
     title = f"{DIGITS[0]} against {DIGITS[1]}; forests of {EACH} images each"
     figure.suptitle(title, weight="bold")
-    style.save(figure, Path(pngs) / "importance.png")
+    save(figure, Path(pngs) / "importance.png")
     write_whole(Path(csvs) / "importance.md", table(found))
 
 
@@ -105,7 +106,7 @@ def table(found):
         rough = [roughness(values) for values in repeats]
         lines.append([name, *(f"{np.mean(v):.3f} ± {np.std(v):.3f}" for v in (dark, rough))])
     share = f"share on the background ({background.mean():.0%} of the pixels)"
-    return style.markdown(["", share, "roughness"], lines)
+    return tables.markdown(["", share, "roughness"], lines)
 
 
 def roughness(values):

@@ -7,13 +7,15 @@ the difference of accuracies in units of the standard deviation of the optimum's
 
 from pathlib import Path
 
-import models
 import numpy as np
-import style
-from simulations import SIMULATIONS
 from sklearn.model_selection import StratifiedKFold
-from store import Task, read, write_whole
-from style import plt
+
+from experiments import models
+from experiments.simulations import SIMULATIONS
+from experiments.store import Task, read
+from measuring import tables
+from measuring.figures import plt, save
+from measuring.files import write_whole
 
 STUDY = Path(__file__).stem
 # stage -> samples, folds, seed of the data
@@ -93,7 +95,7 @@ def scores(rows, data, stage):
     rows = [row for row in rows if row["data"] == data and row["stage"] == stage]
     return {
         setting: np.array([row["accuracy"] for row in sorted(found, key=lambda row: row["fold"])])
-        for setting, found in style.group(rows, *SETTING).items()
+        for setting, found in tables.group(rows, *SETTING).items()
     }
 
 
@@ -143,9 +145,9 @@ def figures(csvs, pngs):
                 f"{near} of {len(folds)}",
             ]
         )
-    style.save(figure, Path(pngs) / "misspecification.png")
+    save(figure, Path(pngs) / "misspecification.png")
     header = ["", "optimum", "accuracy", "worst", "accuracy", "within one deviation"]
-    write_whole(Path(csvs) / "misspecification.md", style.markdown(header, lines))
+    write_whole(Path(csvs) / "misspecification.md", tables.markdown(header, lines))
 
 
 def papers_choice(data):

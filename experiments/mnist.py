@@ -8,14 +8,14 @@ import functools
 import statistics
 from pathlib import Path
 
-import models
 import numpy as np
-import published
-import style
-from simulations import ABSENT, error_table, fit_and_test
-from store import Task, read, write_whole
-from style import plt
 
+from experiments import models, published, style
+from experiments.simulations import ABSENT, error_table, fit_and_test
+from experiments.store import Task, read
+from measuring import tables
+from measuring.figures import plt, save
+from measuring.files import write_whole
 from morforest.datasets import load_mnist
 
 STUDY = Path(__file__).stem
@@ -109,7 +109,7 @@ def figures(csvs, pngs):
     panels[0].set_ylabel("test error, mean ± standard error")
     figure.suptitle("MNIST", weight="bold")
     style.legend(figure, panels)
-    style.save(figure, Path(pngs) / "mnist.png")
+    save(figure, Path(pngs) / "mnist.png")
     write_whole(Path(csvs) / "mnist.md", error_table(rows, authors))
     write_whole(Path(csvs) / "mnist-published.md", published_table(rows, authors["MORF"]))
 
@@ -125,11 +125,11 @@ def published_table(rows, authors):
         lines.append(
             [
                 f"{n:,}",
-                style.rate_and_error(ours),
-                style.rate(spread),
-                style.rate(rate),
+                tables.rate_and_error(ours),
+                tables.rate(spread),
+                tables.rate(rate),
                 f"{(statistics.mean(ours) - rate) / spread:+.1f}",
             ]
         )
     heads = ["n", "ours", "spread of one fit", "published", "ours less published, in spreads"]
-    return style.markdown(heads, lines)
+    return tables.markdown(heads, lines)

@@ -230,7 +230,7 @@ def model(name: str, given: dict, shape: tuple[int, ...], rows: int, seed: int, 
             return XGBClassifier(**given, n_jobs=threads, random_state=seed)
         case "ConvNet":
             with needs("torch", name):
-                from networks import ConvNet
+                from experiments.networks import ConvNet
             return ConvNet(**given, threads=threads, random_state=seed)
         case "MiniRocket":
             if shape[-1] < SHORTEST_SERIES:

@@ -7,7 +7,8 @@ results/NAME.md.
 import re
 from pathlib import Path
 
-from store import FOLDER, write_whole
+from experiments.store import FOLDER
+from measuring.files import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = re.compile(r"(<!-- table (?P<name>[\w-]+) -->\n)(?P<old>.*?)(?=<!-- end -->)", re.DOTALL)

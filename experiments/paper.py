@@ -17,12 +17,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import beyond_claims
-import claims
-import page
-import runner
-from progress import Progress, duration
-from store import FOLDER, Store, folder
+from experiments import beyond_claims, claims, page, runner
+from experiments.progress import Progress, duration
+from experiments.store import FOLDER, Store, folder
 
 # In the order of the work: MNIST, the longest, is last. Each is a module with tasks(quick),
 # run(task) and figures(csvs, pngs).
@@ -83,7 +80,7 @@ def plan(args, store):
         if name not in args.only:
             continue
         try:
-            tasks = importlib.import_module(name).tasks(args.quick)
+            tasks = importlib.import_module(f"experiments.{name}").tasks(args.quick)
         except (OSError, ValueError, LookupError) as error:  # its data is not to be had
             impossible[name] = str(error)
             continue
@@ -119,7 +116,7 @@ def measure(tasks, args, store):
 def draw(csvs):
     """Tables and figures of everything that has rows."""
     for name in (*STUDIES, *BEYOND, *VIEWS):
-        importlib.import_module(name).figures(csvs, csvs)
+        importlib.import_module(f"experiments.{name}").figures(csvs, csvs)
     claims.write(csvs)
     beyond_claims.write(csvs)
     if csvs == FOLDER:

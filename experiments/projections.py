@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import style
-from store import Task, read
-from style import plt
 
+from experiments import style
+from experiments.store import Task, read
+from measuring import tables
+from measuring.figures import plt, save
 from morforest import Atoms, Axis, Mixture, Patch, SparseOblique
 
 STUDY = Path(__file__).stem
@@ -94,7 +95,7 @@ def _row(kind, number, first, second, value):
 
 
 def figures(csvs, pngs):
-    rows = {key: found for (key,), found in style.group(read(csvs, STUDY), "dictionary").items()}
+    rows = {key: found for (key,), found in tables.group(read(csvs, STUDY), "dictionary").items()}
     names = [name for name in EXAMPLES if name in rows]
     if not names:
         return
@@ -125,7 +126,7 @@ def figures(csvs, pngs):
             if line == 0:
                 axes.set_title(f"atom {number + 1}", fontsize=8)
     figure.suptitle("What a split may look at: red is added, blue subtracted", weight="bold")
-    style.save(figure, Path(pngs) / "projections.png")
+    save(figure, Path(pngs) / "projections.png")
 
 
 def draw_graph(axes, edges):

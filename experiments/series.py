@@ -9,14 +9,11 @@ import sys
 import time
 from pathlib import Path
 
-import models
 import numpy as np
-import realdata
-import series_figures
-import series_tables
-import stats
 from sklearn.base import clone
-from store import Task, read
+
+from experiments import models, realdata, series_figures, series_tables, stats
+from experiments.store import Task, read
 
 STUDY = "series"
 FOLDS = 10  # of a set that may be resampled

@@ -11,14 +11,15 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
-import realdata
-import style
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from store import machine, versions, write_whole
 
+from experiments import realdata
+from measuring import tables
+from measuring.files import write_whole
+from measuring.machine import machine, versions
 from morforest import AtomRidgeClassifier, Difference, Kernel, Mixture, Raw
 from morforest.named import choose_dictionary
 
@@ -125,7 +126,7 @@ def main():
             *(f"{d.mean():+.4f} ± {d.std(ddof=1) / len(d) ** 0.5:.4f}" for d in apart),
         ]
     )
-    table = style.markdown(["error", *models], lines)
+    table = tables.markdown(["error", *models], lines)
     write_whole(RESULT, f"{table}\n{versions()}; {machine()}; {date.today()}\n")
     print(table)
 

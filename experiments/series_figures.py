@@ -3,12 +3,10 @@
 import math
 
 import numpy as np
-import realdata
-import series_tables
-import stats
-import style
-from series_tables import OURS, STAND_INS
-from style import plt
+
+from experiments import realdata, series_tables, stats, style
+from experiments.series_tables import OURS, STAND_INS
+from measuring.figures import plt, save
 
 OUR_COLOUR = style.CLASSIFIERS[OURS]["color"]
 OTHER_COLOUR, MARK_COLOUR = "#2e4057", "#edae49"
@@ -33,7 +31,7 @@ def draw(rows, folder):
         (score_table(rows), "scores"),
     ):
         if figure is not None:
-            style.save(figure, folder / f"series-{name}.png")
+            save(figure, folder / f"series-{name}.png")
 
 
 def colour(classifier):

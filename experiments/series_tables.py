@@ -1,10 +1,10 @@
 """Tables of the study of time series and EEG, from its rows."""
 
 import numpy as np
-import realdata
-import stats
-from store import write_whole
-from style import markdown
+
+from experiments import realdata, stats
+from measuring.files import write_whole
+from measuring.tables import markdown
 
 OURS = "MORF"
 # The paper compares folds of the movement data by Cohen's kappa, those of the surgical outcome by

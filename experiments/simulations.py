@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import models
 import numpy as np
-import published
-import style
-from store import Task, read, write_whole
-from style import plt
 
+from experiments import models, published, style
+from experiments.store import Task, read
+from measuring import tables
+from measuring.figures import plt, save
+from measuring.files import write_whole
 from morforest.datasets import make_bars, make_circle, make_dynamics, make_impulse
 
 STUDY = Path(__file__).stem
@@ -152,11 +152,11 @@ def fit_and_test(model, X, y, X_test, y_test):
 
 
 def figures(csvs, pngs):
-    rows = {data: found for (data,), found in style.group(read(csvs, STUDY), "data").items()}
+    rows = {data: found for (data,), found in tables.group(read(csvs, STUDY), "data").items()}
     for picture, names in (("error-abc", ("A-line", "B", "C")), ("error-ade", ("A", "D", "E"))):
         names = [name for name in names if name in rows]
         if names:
-            style.save(draw(names, rows), Path(pngs) / f"{picture}.png")
+            save(draw(names, rows), Path(pngs) / f"{picture}.png")
     for data, found in rows.items():
         table = error_table(found, published.errors(data))
         write_whole(Path(csvs) / f"simulations-{data}.md", table)
@@ -216,7 +216,7 @@ def error_table(rows, authors):
     """Classifiers by sizes: mean test error ± its standard error; the lowest of a size is bold."""
     cells = {
         key: [row["error"] for row in found]
-        for key, found in style.group(rows, "classifier", "n").items()
+        for key, found in tables.group(rows, "classifier", "n").items()
     }
     sizes = sorted({n for _, n in cells})
     best = {n: min(np.mean(cells[key]) for key in cells if key[1] == n) for n in sizes}
@@ -226,10 +226,10 @@ def error_table(rows, authors):
         line = [name]
         for n in sizes:
             values = cells.get((name, n))
-            text = style.rate_and_error(values) if values else ""
+            text = tables.rate_and_error(values) if values else ""
             line.append(f"**{text}**" if values and np.mean(values) == best[n] else text)
         lines.append(line)
     for name, line in authors.items():
-        found = [style.rate(line[n]) if n in line else "" for n in sizes]
+        found = [tables.rate(line[n]) if n in line else "" for n in sizes]
         lines.append([f"*{name}, as published*", *found])
-    return style.markdown(["n", *(f"{n:,}" for n in sizes)], lines)
+    return tables.markdown(["n", *(f"{n:,}" for n in sizes)], lines)

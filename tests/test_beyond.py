@@ -3,23 +3,26 @@
 import importlib
 from types import SimpleNamespace
 
-import beyond
-import beyond_claims
-import beyond_series
-import beyond_simulations
-import beyond_tables
-import beyond_volumes
-import mnist
 import numpy as np
-import page
-import paper
 import pytest
-import realdata
-import series
-import style
-from claims import NO, YES
-from store import Task
 
+from experiments import (
+    beyond,
+    beyond_claims,
+    beyond_series,
+    beyond_simulations,
+    beyond_tables,
+    beyond_volumes,
+    mnist,
+    page,
+    paper,
+    realdata,
+    series,
+    style,
+)
+from experiments.claims import NO, YES
+from experiments.store import Task
+from measuring import tables
 from morforest import AtomRidgeClassifier, ImageCopies, MorfBoostingClassifier, MorfClassifier
 
 
@@ -71,7 +74,7 @@ def test_peers_are_all_others():
 @pytest.mark.parametrize("quick", [True, False])
 @pytest.mark.parametrize("name", paper.BEYOND)
 def test_every_task_is_another_and_has_a_look(data, name, quick):
-    tasks = importlib.import_module(name).tasks(quick)
+    tasks = importlib.import_module(f"experiments.{name}").tasks(quick)
     keys = [tuple(task.key.values()) for task in tasks]
     assert len(set(keys)) == len(keys) > 0
     assert {task.study for task in tasks} == {name}
@@ -81,7 +84,7 @@ def test_every_task_is_another_and_has_a_look(data, name, quick):
 
 def test_quick_studies_are_smaller(data):
     for name in paper.BEYOND:
-        study = importlib.import_module(name)
+        study = importlib.import_module(f"experiments.{name}")
         costs = [sum(task.cost for task in study.tasks(quick)) for quick in (True, False)]
         assert costs[0] < costs[1] / 3
 
@@ -300,7 +303,7 @@ def test_the_table_to_choose_by():
         ],
         series=rows("finger", 20, "ridge", 0.5),
     )
-    header, lines = beyond_claims.choice(found, "loss", style.rate)
+    header, lines = beyond_claims.choice(found, "loss", tables.rate)
     texts = {line[0]: dict(zip(header[1:], line[1:], strict=True)) for line in lines}
     assert len(texts) == 2
     line = texts["an impulse in one place: C, n = 200"]
@@ -322,7 +325,7 @@ def test_every_table_of_the_pages_is_written(tmp_path, monkeypatch):
         beyond_tables=rows("wine", 9, "boosting", 0.1, 0.2),
     )
     for name in paper.BEYOND:
-        study = importlib.import_module(name)
+        study = importlib.import_module(f"experiments.{name}")
         monkeypatch.setattr(study, "read", lambda _, what: getattr(found, what, []))
         study.figures(tmp_path, tmp_path)
     beyond_claims.write(tmp_path)

@@ -3,20 +3,24 @@
 import math
 import os
 
-import claims
-import importance
-import misspecification
-import mnist
 import numpy as np
-import page
-import paper
-import published
 import pytest
-import runner
-import simulations
-import style
-from progress import Progress, duration
-from store import Store, Task, read
+
+from experiments import (
+    claims,
+    importance,
+    misspecification,
+    mnist,
+    page,
+    paper,
+    published,
+    runner,
+    simulations,
+    style,
+)
+from experiments.progress import Progress, duration
+from experiments.store import Store, Task, read
+from measuring import tables
 
 
 def task(**key):
@@ -97,7 +101,9 @@ def run(task):
 
 @pytest.fixture
 def study(tmp_path, monkeypatch):
-    (tmp_path / "study.py").write_text(STUDY)
+    folder = tmp_path / "studies"
+    folder.mkdir()
+    (folder / "study.py").write_text(STUDY)
     monkeypatch.syspath_prepend(str(tmp_path))
 
 
@@ -109,6 +115,7 @@ def test_a_run_outlives_its_workers(study, jobs):
         jobs,
         lambda task, rows, seconds: finished.update({task.key["n"]: (rows, seconds)}),
         lambda task, reason: failed.update({task.key["n"]: reason}),
+        package="studies",
     )
     assert sorted(finished) == [0, 3, 4, 5]
     assert {rows["threads"] for rows, _ in finished.values()} == {"1"}
@@ -285,7 +292,7 @@ def test_verdicts():
     assert claims.verdict(np.array([-0.1, 0.2])) == claims.NEAR  # 0.05, standard error 0.15
     assert claims.verdict(np.array([0.1, 0.2])) == claims.NO
     assert claims.verdict(np.array([0.1])) == claims.NO
-    assert math.isnan(style.standard_error([0.1]))
+    assert math.isnan(tables.standard_error([0.1]))
 
 
 def row(data, n, classifier, repeat, error, leaves=""):
