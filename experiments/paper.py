@@ -40,6 +40,7 @@ BEYOND = (
     "beyond_series",
     "beyond_volumes",
     "beyond_images",
+    "mechanisms",
 )
 # More pictures of the same rows.
 VIEWS = ("complexity", "times")
