@@ -20,7 +20,7 @@ from measuring.files import write_whole
 from measuring.tables import markdown
 from morforest import MorfBoostingClassifier, MorfClassifier, Patch, Subset
 from morforest.datasets import make_bars, make_impulse
-from morforest.named import choose_dictionary
+from morforest.dictionary._presets import choose_dictionary
 
 NOTE = """\
 *plain* is MORF with patches of 2 x 2 to 2 x 5; *at each node* has the atoms of `"image"` drawn anew

@@ -21,7 +21,7 @@ from measuring import tables
 from measuring.files import write_whole
 from measuring.machine import machine, versions
 from morforest import AtomRidgeClassifier, Difference, Kernel, Mixture, Raw
-from morforest.named import choose_dictionary
+from morforest.dictionary._presets import choose_dictionary
 
 RESULT = Path(__file__).parent / "results" / "series-choice.md"
 SOLVED = ("BasicMotions", "CBF", "Coffee")  # next to no error, whatever the atoms
@@ -43,11 +43,11 @@ def with_counts(counts, kernels):
 
     def make(shape):
         found = choose_dictionary("series-pooled", shape, 0).dictionary
-        pool = ["ppv"] * counts + ["max", "min"] * (counts < 10)
+        pool = ["proportion"] * counts + ["max", "min"] * (counts < 10)
         parts = [part.set_params(pool=pool) for part in found.dictionaries[:3]]
         weights = list(found.weights)
         if kernels == "rocket":
-            where = {"channels": [Raw(), Difference(1)], "pool": pool, "window": 1.0}
+            where = {"views": [Raw(), Difference(1)], "pool": pool, "window": 1.0}
             parts.append(Kernel("rocket", dilation="log", **where))
         elif kernels == "competing":
             parts.append(found.dictionaries[3])

@@ -34,12 +34,12 @@ from morforest import (
     Subset,
     Variance,
 )
-from morforest._direction import PENALTIES
+from morforest._combination import PENALTIES
+from morforest._fixed_point import choose_format, choose_target_format, fixed_weights, to_core_dtype
 from morforest._forms import OPS, node_windows
-from morforest._grow import TrainingTable
-from morforest._numbers import choose_format, choose_target_format, fixed_weights, to_core_dtype
-from morforest.channels import KINDS
-from morforest.dictionary import resolve
+from morforest._table import TrainingTable
+from morforest.dictionary._base import resolve
+from morforest.dictionary._views import KINDS
 
 CLASSIFICATION = ("gini", "entropy", "log_loss")
 REGRESSION = ("squared_error", "absolute_error", "poisson")
@@ -81,10 +81,10 @@ def whole_if_possible(matrix):
     return matrix.astype(np.int64) if (matrix == np.rint(matrix)).all() else matrix
 
 
-def sources_of(dictionary, shape, channel_axis):
+def views_of(dictionary, shape, channel_axis):
     """What a dictionary that is no mixture looks at, as the oracle derives it."""
-    channels = getattr(dictionary, "channels", None)
-    listed = channels if isinstance(channels, list) else [channels or Raw()]
+    views = getattr(dictionary, "views", None)
+    listed = views if isinstance(views, list) else [views or Raw()]
     found = []
     for channel in listed:
         axes = getattr(channel, "axes", None)
@@ -147,7 +147,7 @@ def boxes(dictionary, shape, channel_axis, channels, planes):
         oracle.PatchAxis(length, low, max(math.isqrt(length), low) if high is None else high)
         for length, low, high in sizes
     ]
-    if dictionary.scale == "log":
+    if dictionary.size_distribution == "log":
         for axis in axes:
             odds = log_odds(axis.min_size, axis.max_size)
             axis.sizes = odds if len(odds) > 1 else ()
@@ -233,7 +233,7 @@ def as_oracle(dictionary, shape, channel_axis=None):
         return oracle.Subset(found, dictionary._size()), sources
     mixed = isinstance(dictionary, Mixture)
     parts = dictionary.dictionaries if mixed else [dictionary]
-    seen = [sources_of(part, shape, channel_axis) for part in parts]
+    seen = [views_of(part, shape, channel_axis) for part in parts]
     sources = list(dict.fromkeys(source for some in seen for source in some))
     found = []
     for part, some in zip(parts, seen, strict=True):
@@ -506,7 +506,7 @@ def sizes(draw, shape):
 
 
 @st.composite
-def channel_lists(draw, shape, channel_axis):
+def view_lists(draw, shape, channel_axis):
     rank = len(shape)
     kinds = [st.just(Raw()), st.just(Square()), st.integers(-rank, rank - 1).map(Difference)]
     if rank - (channel_axis is not None) > 1:
@@ -520,18 +520,18 @@ SCALES = st.sampled_from(["uniform", "log"])
 
 
 @st.composite
-def patches(draw, shape, **channels):
+def patches(draw, shape, **views):
     return Patch(
         **draw(sizes(shape)),
         boundary=draw(per_axis(shape, st.sampled_from(["zero", "inside", "wrap"]))),
         contiguous=draw(per_axis(shape, st.sampled_from([True, True, False]))),
-        scale=draw(SCALES),
-        **channels,
+        size_distribution=draw(SCALES),
+        **views,
     )
 
 
 @st.composite
-def haars(draw, shape, **channels):
+def haars(draw, shape, **views):
     size = draw(sizes(shape))
     names = st.sampled_from(["two", "three", "square"])
     lobes = draw(names | st.lists(names, min_size=1, max_size=3))
@@ -539,24 +539,24 @@ def haars(draw, shape, **channels):
     fitting = [a for a, low in enumerate(size["min_size"]) if most * low <= shape[a]]
     least = 2 if "square" in lobes else 1
     if len(fitting) < least:
-        return draw(patches(shape, **channels))
+        return draw(patches(shape, **views))
     axes = draw(st.lists(st.sampled_from(fitting), min_size=least, unique=True))
-    return Haar(**size, lobes=lobes, axes=axes, scale=draw(SCALES), **channels)
+    return Haar(**size, lobes=lobes, axes=axes, size_distribution=draw(SCALES), **views)
 
 
 @st.composite
-def pairs(draw, shape, **channels):
+def pairs(draw, shape, **views):
     far = tuple(draw(st.integers(0, length - 1)) for length in shape)
     reach = draw(st.sampled_from([far, 0.5, 0, 1.0]))
-    return Pair(**draw(sizes(shape)), reach=reach, scale=draw(SCALES), **channels)
+    return Pair(**draw(sizes(shape)), reach=reach, size_distribution=draw(SCALES), **views)
 
 
 @st.composite
-def kernels(draw, rng, shape, channel_axis, **channels):
+def kernels(draw, rng, shape, channel_axis, **views):
     rate = draw(st.sampled_from([1, "log"]))
     kind = draw(st.sampled_from(["gaussian", "gabor", "sign", "own"]))
     if kind != "own":
-        return Kernel(kind, **draw(sizes(shape)), dilation=rate, **channels)
+        return Kernel(kind, **draw(sizes(shape)), dilation=rate, **views)
     free = [length for axis, length in enumerate(shape) if axis != channel_axis]
     own = []
     for _ in range(draw(st.integers(1, 3))):
@@ -565,7 +565,7 @@ def kernels(draw, rng, shape, channel_axis, **channels):
             lengths = free[draw(st.integers(0, len(free) - 1)) :]
         own.append(rng.integers(-3, 4, [draw(st.integers(1, length)) for length in lengths]))
         own[-1].flat[0] = 1
-    return Kernel(own, dilation=rate, **channels)
+    return Kernel(own, dilation=rate, **views)
 
 
 @st.composite
@@ -582,7 +582,7 @@ def finite_atoms(draw, rng, n_features, whole):
 def dictionaries(draw, rng, shape, channel_axis=None, derived=False, mixed=True):
     kinds = ["axis", "rate", "density", "atoms", "patch", "patch", "haar", "pair", "kernel"]
     kinds = kinds[4:] * derived + kinds + (["mixture"] * 3 + ["subset"]) * mixed
-    channels = {"channels": draw(channel_lists(shape, channel_axis))} if derived else {}
+    views = {"views": draw(view_lists(shape, channel_axis))} if derived else {}
     one = dictionaries(rng, shape, channel_axis, derived, mixed=False)
     match draw(st.sampled_from(kinds)):
         case "axis":
@@ -595,13 +595,13 @@ def dictionaries(draw, rng, shape, channel_axis=None, derived=False, mixed=True)
         case "density":
             return SparseOblique(density=draw(st.sampled_from([0.01, 0.2, 0.9, 1.0])))
         case "patch":
-            return draw(patches(shape, **channels))
+            return draw(patches(shape, **views))
         case "haar":
-            return draw(haars(shape, **channels))
+            return draw(haars(shape, **views))
         case "pair":
-            return draw(pairs(shape, **channels))
+            return draw(pairs(shape, **views))
         case "kernel":
-            return draw(kernels(rng, shape, channel_axis, **channels))
+            return draw(kernels(rng, shape, channel_axis, **views))
         case "atoms":
             return draw(finite_atoms(rng, int(np.prod(shape)), whole=derived))
     parts = [draw(one) for _ in range(draw(st.integers(2, 3)))]

@@ -15,7 +15,7 @@ from morforest import (
     Patch,
     SeriesCopies,
 )
-from morforest._kernel import core
+from morforest._native import core
 from morforest.augment import make_copier
 
 STILL = {"rotation": 0, "scale": 0, "shear": 0, "shift": 0}
@@ -195,17 +195,17 @@ def test_boosting_learns_from_copies(kind):
 
 def test_scores_of_copies_are_those_of_the_model():
     X, y = digits(120)
-    from morforest import _boost
+    from morforest import _rounds
 
     seen = []
-    draw = _boost.Boosting._draw_copies
+    draw = _rounds.Boosting._draw_copies
 
     def watched(self, generation):
         draw(self, generation)
         seen.append((self.scores.copy(), self._cells, list(self.trees), self.baseline))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_boost.Boosting, "_draw_copies", watched)
+        patch.setattr(_rounds.Boosting, "_draw_copies", watched)
         MorfBoostingClassifier(max_iter=32, augment=ImageCopies(), random_state=0).fit(X, y)
     assert len(seen) == 16
     scores, cells, trees, baseline = seen[-1]

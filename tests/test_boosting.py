@@ -38,10 +38,10 @@ from morforest import (
     Subset,
     _losses,
 )
-from morforest._dictionary import resolve
-from morforest._grow import TrainingTable
-from morforest._kernel import core
-from morforest._numbers import choose_format, to_core_dtype
+from morforest._fixed_point import choose_format, to_core_dtype
+from morforest._native import core
+from morforest._table import TrainingTable
+from morforest.dictionary._base import resolve
 
 BY_DEFAULT = Mixture([Axis(), SparseOblique()], [1, 1])  # of flat rows
 LOSSES = ("squared_error", "absolute_error", "poisson", "quantile")

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from morforest import MorfClassifier, Patch, _grow
-from morforest._numbers import choose_format
-from morforest.dictionary import resolve
+from morforest import MorfClassifier, Patch, _table
+from morforest._fixed_point import choose_format
+from morforest.dictionary._base import resolve
 
 CASES = {
     "image": ((9, 11), Patch((1, 1), (4, 8))),
@@ -43,7 +43,7 @@ def test_bytes_and_prefix_sums_grow_the_same_forest(case, monkeypatch):
         chosen, cells = choose_format(X, bounds)
         return chosen, replace(cells, fit_bytes=False)
 
-    monkeypatch.setattr(_grow, "choose_format", without_bytes)
+    monkeypatch.setattr(_table, "choose_format", without_bytes)
     plain = forest_of(X, y, dictionary)
     for name in ("next", "threshold", "weight", "gain", "term_cell", "term_weight"):
         np.testing.assert_array_equal(

@@ -19,7 +19,7 @@ from test_oracle import examples
 from test_pool import nonlinear_dictionaries
 
 import morforest._columns
-import morforest.named
+import morforest.dictionary._presets
 from morforest import (
     AtomFeatures,
     Atoms,
@@ -45,14 +45,14 @@ from morforest import (
 )
 
 DICTIONARIES = {
-    "pooled": Haar(1, 2, pool=["ppv", "max", "mean"]),
+    "pooled": Haar(1, 2, pool=["proportion", "max", "mean"]),
     "patches": Patch(1, 4),
     "sparse": SparseOblique(),
     "fractions": Atoms(np.linspace(-1, 1, 64 * 5).reshape(5, 64)),
     "mixture": Mixture(
         [
-            Patch(1, 3, channels=[Raw(), Difference(), Square()]),
-            Haar(1, 2, pool=["ppv", "min"]),
+            Patch(1, 3, views=[Raw(), Difference(), Square()]),
+            Haar(1, 2, pool=["proportion", "min"]),
             Variance(1, 4),
             Pair(1, 3),
             Axis(),
@@ -347,7 +347,9 @@ def clone_fitted(model):
 
 def test_auto_tries_them(monkeypatch):
     X, y = digits(200)
-    monkeypatch.setattr(morforest.named, "_image", lambda shape, axes: shared("patches"))
+    monkeypatch.setattr(
+        morforest.dictionary._presets, "_image", lambda shape, axes: shared("patches")
+    )
     model = fitted("auto", X, y)
     assert model.dictionary_scores_["image"] > 0.5
     assert (model._forest.columns is None) == (model.dictionary_ != shared("patches"))
@@ -369,13 +371,13 @@ def test_parameters_are_searched_by_name():
 SERIES = {
     "patches": Patch(1, 4),
     "signed": Mixture([Haar(1, 2), Pair(1, 3), SparseOblique()]),
-    "channels": Pair(1, 3, channels=[Raw(), Difference(), Square()]),
-    "pooled": Haar(1, 2, pool=["max", "ppv"]),
+    "channels": Pair(1, 3, views=[Raw(), Difference(), Square()]),
+    "pooled": Haar(1, 2, pool=["max", "proportion"]),
     "wrapped": Patch(1, 4, boundary="wrap", pool=["max", "mean"]),
     "kernels": Kernel(
-        "rocket", dilation="log", pool=["ppv", "max"], channels=[Raw(), Difference()]
+        "rocket", dilation="log", pool=["proportion", "max"], views=[Raw(), Difference()]
     ),
-    "variance": Mixture([Variance(1, 4, channels=[Raw(), Difference()]), Patch(1, 2)]),
+    "variance": Mixture([Variance(1, 4, views=[Raw(), Difference()]), Patch(1, 2)]),
 }
 
 

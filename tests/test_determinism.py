@@ -40,9 +40,9 @@ from morforest import (
     Subset,
     Variance,
 )
-from morforest._direction import GivenColumns
-from morforest._kernel import core
-from morforest._pack import raw_sources
+from morforest._combination import GivenColumns
+from morforest._native import core
+from morforest._pickling import raw_sources
 
 GOLDEN = Path(__file__).with_name("golden.json")
 SPLITTERS = ("histogram", "exact", "random")
@@ -365,32 +365,30 @@ DICTIONARIES = {
 }
 IMAGE_CHANNELS = [Raw(), Magnitude(), Gradient(8)]
 BEYOND = {
-    "patch log": Patch(1, 6, scale="log"),
+    "patch log": Patch(1, 6, size_distribution="log"),
     "haar": Haar(lobes=["two", "three", "square"]),
     "pair": Pair(1, 4, reach=3),
     "gaussian": Kernel("gaussian"),
     "gabor": Kernel("gabor", 3, 4),
     "sign": Kernel("sign", 2, 3, dilation="log"),
     "own kernels": Kernel([np.array([1, -2, 1]), np.array([[1, 2], [0, -3]])], dilation=2),
-    "magnitude": Patch(1, 3, channels=Magnitude()),
-    "image": Mixture(
-        [Patch(2, 5, channels=IMAGE_CHANNELS), Pair(1, 5, channels=IMAGE_CHANNELS), Axis()]
-    ),
+    "magnitude": Patch(1, 3, views=Magnitude()),
+    "image": Mixture([Patch(2, 5, views=IMAGE_CHANNELS), Pair(1, 5, views=IMAGE_CHANNELS), Axis()]),
 }
 
 
 NONLINEAR = Mixture(
     [
         Patch(1, 3),
-        Haar(1, 2, lobes=["two", "square"], pool=["ppv", "max"]),
-        Variance(1, 4, channels=[Raw(), Difference()]),
+        Haar(1, 2, lobes=["two", "square"], pool=["proportion", "max"]),
+        Variance(1, 4, views=[Raw(), Difference()]),
     ]
 )
 
 
 HALVES = Mixture([Axis(), SparseOblique()])
 BOOSTED = {"max_iter": 4, "subsample": 0.5, "min_samples_leaf": 5, "random_state": 0}
-COLUMNS = Subset(Haar(1, 2, pool=["ppv", "mean"], channels=[Raw(), Difference()]), 50, "forest")
+COLUMNS = Subset(Haar(1, 2, pool=["proportion", "mean"], views=[Raw(), Difference()]), 50, "forest")
 
 
 def boosted(dictionary=None, **parameters):
@@ -414,20 +412,20 @@ def golden_cases():
     for name, dictionary in BEYOND.items():
         cases[f"digits, {name}"] = (classifier(dictionary, n_estimators=3), X, y, None)
     series = X.reshape(-1, 64)
-    rocket = Kernel("rocket", dilation="log", channels=[Raw(), Difference()])
+    rocket = Kernel("rocket", dilation="log", views=[Raw(), Difference()])
     cases["series, rocket"] = (classifier(rocket), series, y, None)
-    competing = Kernel("triple", dilation="log", channels=[Raw(), Difference()], pool="win")
+    competing = Kernel("triple", dilation="log", views=[Raw(), Difference()], pool="win")
     cases["series, competing"] = (classifier(competing), series, y, None)
-    signs = Kernel("sign", 5, 5, pool=["lose", "ppv"], rivals=3)
+    signs = Kernel("sign", 5, 5, pool=["lose", "proportion"], rivals=3)
     cases["series, competing signs"] = (classifier(signs), series, y, None)
     for name, dictionary in {
         "haar": Haar(1, 2),
         "pair": Pair(1, 3),
-        "channels": Patch(1, 3, channels=[Raw(), Difference(), Square()]),
+        "channels": Patch(1, 3, views=[Raw(), Difference(), Square()]),
     }.items():
         cases[f"table, {name}"] = (regressor(dictionary), flat, target, None)
     cases["volumes, channels"] = (
-        classifier(Haar(channels=[Gradient(4), Square()]), channel_axis=0),
+        classifier(Haar(views=[Gradient(4), Square()]), channel_axis=0),
         X.reshape(-1, 4, 4, 4),
         y,
         None,
@@ -486,15 +484,15 @@ def golden_cases():
         ("pooled max", classifier(Patch(1, 4, pool="max")), X, y, None),
         ("pooled min, wrap", classifier(Patch(1, 4, boundary="wrap", pool="min")), X, y, None),
         ("pooled mean", classifier(Haar(1, 2, pool="mean", window=3)), X, y, weights),
-        ("pooled ppv", classifier(Haar(1, 2, pool="ppv")), X, y, None),
+        ("pooled ppv", classifier(Haar(1, 2, pool="proportion")), X, y, None),
         (
             "pooled ppv of floats",
-            regressor(Haar(1, 2, scale="log", pool="ppv")),
+            regressor(Haar(1, 2, size_distribution="log", pool="proportion")),
             flat,
             target,
             None,
         ),
-        ("pooled pairs", classifier(Pair(1, 3, pool=["ppv", "max"])), X, y, None),
+        ("pooled pairs", classifier(Pair(1, 3, pool=["proportion", "max"])), X, y, None),
         (
             "series by name",
             classifier("series", channel_axis=0),
@@ -504,7 +502,7 @@ def golden_cases():
         ),
         ("variance", regressor(Variance(2, 4)), flat, target, None),
         ("subset", classifier(Subset(Patch(2, 4), 30)), X, y, weights),
-        ("subset of pooled", classifier(Subset(Haar(1, 2, pool="ppv"), 30)), X, y, None),
+        ("subset of pooled", classifier(Subset(Haar(1, 2, pool="proportion"), 30)), X, y, None),
         ("boosted subset", boosted(Subset(Pair(1, 3), 30), max_iter=12), X, y, None),
         (
             "columns of pooled",
@@ -523,7 +521,10 @@ def golden_cases():
         (
             "columns of floats",
             regressor(
-                Subset(Haar(1, 2, scale="log", pool=["ppv", "max"]), 60, "forest"), direction=None
+                Subset(
+                    Haar(1, 2, size_distribution="log", pool=["proportion", "max"]), 60, "forest"
+                ),
+                direction=None,
             ),
             flat,
             target,

@@ -26,8 +26,8 @@ from morforest import (
     SparseOblique,
     Square,
 )
-from morforest.dictionary import resolve
-from morforest.kernels import gabor_kernels, rocket_kernels
+from morforest.dictionary._base import resolve
+from morforest.dictionary._kernels import gabor_kernels, rocket_kernels
 
 LEVEL = 1e-3
 N_DRAWS = 20_000
@@ -214,7 +214,9 @@ def log_uniform(low, high):
 
 
 def test_sizes_on_a_logarithmic_scale():
-    atoms = draw(Patch(min_size=(1, 2), max_size=(1, 9), boundary="inside", scale="log"), (2, 12))
+    atoms = draw(
+        Patch(min_size=(1, 2), max_size=(1, 9), boundary="inside", size_distribution="log"), (2, 12)
+    )
     widths = atoms.any(axis=1).sum(axis=1).astype(int)
     counts = np.bincount(widths, minlength=10)
     assert counts[:2].sum() == 0
@@ -323,7 +325,7 @@ def test_pairs_follow_their_law(shape, low, high, reach):
 
 
 def test_pairs_across_channels_follow_their_law():
-    dictionary = Pair(1, 2, reach=1, channels=[Raw(), Difference()])
+    dictionary = Pair(1, 2, reach=1, views=[Raw(), Difference()])
     atoms = dictionary.sample(4, N_DRAWS, random_state=0).toarray()
     assert fit_of(atoms, pair_law((4,), 1, 2, [1], channels=2)) > LEVEL
 
@@ -339,13 +341,13 @@ def test_samples_of_pairs_hold_each_feature_once():
 
 def test_channels_are_drawn_equally_often_and_listed_in_order():
     channels = [Square(), Gradient(3), Raw(), Magnitude(), Raw()]  # six, for one is there twice
-    atoms = Patch(1, 1, channels=channels).sample((2, 2), N_DRAWS, random_state=0)
+    atoms = Patch(1, 1, views=channels).sample((2, 2), N_DRAWS, random_state=0)
     assert atoms.shape[1] == 6 * 4
     assert fit_of(atoms.toarray(), {tuple(unit): 1 / 24 for unit in np.eye(24)}) > LEVEL
 
 
 def test_parts_of_a_mixture_share_channels():
-    parts = [Haar(channels=[Square(), Raw()]), Axis(), Patch(1, 1, channels=Difference())]
+    parts = [Haar(views=[Square(), Raw()]), Axis(), Patch(1, 1, views=Difference())]
     atoms = Mixture(parts).sample(5, 3000, random_state=0).toarray().reshape(-1, 3, 5)
     signed = (atoms < 0).any(axis=(1, 2))
     assert not atoms[signed, 2].any()

@@ -7,7 +7,7 @@ from common import assert_same_forest, differ
 from problems import Problem, assert_same_trees
 
 from morforest import Axis, MorfClassifier, MorfRegressor, MorfTreeClassifier, Patch, Subset
-from morforest._direction import LARGEST, PENALTIES, GivenColumns
+from morforest._combination import LARGEST, PENALTIES, GivenColumns
 
 
 def columns(n, d, seed=0, noise=2000):

@@ -342,15 +342,19 @@ BAD_DICTIONARIES = [
     (Patch(boundary=("zero",)), ValueError, r"boundary=\('zero',\) has 1 entries"),
     (Patch(contiguous=1), ValueError, "contiguous .*got 1"),
     (Patch(contiguous=("no", True)), ValueError, "contiguous .*got"),
-    (Patch(scale="linear"), ValueError, r"scale must be one of 'uniform', 'log', got 'linear'"),
-    (Patch(scale=["log"]), ValueError, r"scale .*got \['log'\]"),
-    (Patch(channels="raw"), ValueError, r"channels must be .*Gradient\(\).*got 'raw'"),
-    (Patch(channels=[]), ValueError, r"channels .*got \[\]"),
-    (Patch(channels=[Raw(), None]), ValueError, r"channels .*got \[Raw\(\), None\]"),
-    (Patch(channels=Raw), ValueError, r"channels .*got <class"),
+    (
+        Patch(size_distribution="linear"),
+        ValueError,
+        "size_distribution must be one of .*got 'linear'",
+    ),
+    (Patch(size_distribution=["log"]), ValueError, r"size_distribution .*got \['log'\]"),
+    (Patch(views="raw"), ValueError, r"views must be .*Gradient\(\).*got 'raw'"),
+    (Patch(views=[]), ValueError, r"views .*got \[\]"),
+    (Patch(views=[Raw(), None]), ValueError, r"views .*got \[Raw\(\), None\]"),
+    (Patch(views=Raw), ValueError, r"views .*got <class"),
     (Haar(0), ValueError, "min_size=0 "),
     (Haar(1, 5), ValueError, "max_size=5 along axis 0 "),
-    (Haar(scale=2), ValueError, "scale .*got 2"),
+    (Haar(size_distribution=2), ValueError, "size_distribution .*got 2"),
     (Haar(lobes="four"), ValueError, "lobes must be .*got 'four'"),
     (Haar(lobes=[]), ValueError, r"lobes .*got \[\]"),
     (Haar(lobes=["two", 3]), ValueError, r"lobes .*got \['two', 3\]"),
@@ -362,7 +366,7 @@ BAD_DICTIONARIES = [
     (Haar(), ValueError, "3 rectangles of min_size=1 do not fit .*axis 0 of length 2"),
     (Haar((1, 2), (1, 2), "two"), ValueError, "2 rectangles of min_size=2 .*axis 1 of length 3"),
     (Haar(1, 1, "square", axes=0), ValueError, "lobes='square' has .*needs two axes"),
-    (Haar(lobes="two", channels=3), ValueError, "channels .*got 3"),
+    (Haar(lobes="two", views=3), ValueError, "views .*got 3"),
     (Pair(3), ValueError, "min_size=3 along axis 0"),
     (Pair(1, (1, 1, 1)), ValueError, r"max_size=\(1, 1, 1\) has 3 entries"),
     (Pair(reach=2), ValueError, r"reach .*from 0 to 1 .*got 2 for axis 0 of length 2"),
@@ -372,8 +376,8 @@ BAD_DICTIONARIES = [
     (Pair(reach="far"), ValueError, "reach .*got 'far'"),
     (Pair(reach=True), ValueError, "reach .*got True"),
     (Pair(reach=(1,)), ValueError, r"reach=\(1,\) has 1 entries"),
-    (Pair(scale=None), ValueError, "scale .*got None"),
-    (Pair(channels=Patch()), ValueError, r"channels .*got Patch\(\)"),
+    (Pair(size_distribution=None), ValueError, "size_distribution .*got None"),
+    (Pair(views=Patch()), ValueError, r"views .*got Patch\(\)"),
     (Kernel("round"), ValueError, "kernel must be one of 'gaussian'.*got 'round'"),
     (Kernel(None), ValueError, "kernel .*got None"),
     (Kernel(3), ValueError, "kernel .*got 3"),
@@ -397,19 +401,19 @@ BAD_DICTIONARIES = [
     (Kernel([1, 1], dilation=1.5), ValueError, r"dilation .*got 1\.5"),
     (Kernel([1, 1], dilation="exp"), ValueError, "dilation .*got 'exp'"),
     (Kernel([1, 1], dilation=True), ValueError, "dilation .*got True"),
-    (Kernel([1, 1], channels=0), ValueError, "channels .*got 0"),
-    (Patch(channels=Difference(2)), ValueError, r"axis must be .*from -2 to 1 .*got 2"),
-    (Patch(channels=Difference("x")), ValueError, "axis .*got 'x'"),
-    (Patch(channels=Magnitude(1)), ValueError, "axes must be two axes of a sample, got 1"),
-    (Patch(channels=Magnitude((0, 5))), ValueError, "axes must be an integer from -2 to 1.*got 5"),
-    (Patch(channels=Gradient(axes=(1, -1))), ValueError, r"two different axes, got \(1, -1\)"),
-    (Patch(channels=Gradient(axes=(1,))), ValueError, r"axes .*got \(1,\)"),
-    (Patch(channels=Gradient(0)), ValueError, "orientations .*from 1 to 64, got 0"),
-    (Patch(channels=Gradient(65)), ValueError, "orientations .*got 65"),
-    (Patch(channels=Gradient(2.0)), ValueError, r"orientations .*got 2\.0"),
-    (Mixture([Axis(), Patch(channels=1)]), ValueError, "channels .*got 1"),
+    (Kernel([1, 1], views=0), ValueError, "views .*got 0"),
+    (Patch(views=Difference(2)), ValueError, r"axis must be .*from -2 to 1 .*got 2"),
+    (Patch(views=Difference("x")), ValueError, "axis .*got 'x'"),
+    (Patch(views=Magnitude(1)), ValueError, "axes must be two axes of a sample, got 1"),
+    (Patch(views=Magnitude((0, 5))), ValueError, "axes must be an integer from -2 to 1.*got 5"),
+    (Patch(views=Gradient(axes=(1, -1))), ValueError, r"two different axes, got \(1, -1\)"),
+    (Patch(views=Gradient(axes=(1,))), ValueError, r"axes .*got \(1,\)"),
+    (Patch(views=Gradient(0)), ValueError, "orientations .*from 1 to 64, got 0"),
+    (Patch(views=Gradient(65)), ValueError, "orientations .*got 65"),
+    (Patch(views=Gradient(2.0)), ValueError, r"orientations .*got 2\.0"),
+    (Mixture([Axis(), Patch(views=1)]), ValueError, "views .*got 1"),
     (
-        Mixture([Atoms(np.ones((1, 6)) / 3), Patch(channels=Square())]),
+        Mixture([Atoms(np.ones((1, 6)) / 3), Patch(views=Square())]),
         ValueError,
         "Derived channels and pooled atoms need exact integers.*fractional or huge weights",
     ),
@@ -456,11 +460,11 @@ def test_bad_dictionaries_are_refused(case):
 
 def test_images_and_series_need_their_own_channels():
     X, y = samples()
-    for channels in (Gradient(), Magnitude()):
+    for views in (Gradient(), Magnitude()):
         with pytest.raises(ValueError, match=r"two axes.*\(6,\).*Difference\(\)"):
-            classifier(Patch(channels=channels)).fit(X, y)
+            classifier(Patch(views=views)).fit(X, y)
         with pytest.raises(ValueError, match=r"two axes.*one axis of which holds channels"):
-            classifier(Patch(channels=channels), channel_axis=0).fit(X.reshape(-1, 2, 3), y)
+            classifier(Patch(views=views), channel_axis=0).fit(X.reshape(-1, 2, 3), y)
     with pytest.raises(ValueError, match=r"axes=None leaves no axis.*\(6,\)"):
         classifier(Haar(), channel_axis=0).fit(X, y)
     with pytest.raises(ValueError, match=r"make \d+ weights of kernels .*fewer or smaller"):
@@ -470,7 +474,7 @@ def test_images_and_series_need_their_own_channels():
 def test_channels_of_too_wide_a_range_are_rounded_with_a_warning():
     X, y = samples()
     with pytest.warns(UserWarning, match=r"X spans many orders of magnitude.*scale the columns"):
-        classifier(Patch(channels=Square())).fit(X * [1, 1, 1, 1, 1e-12, 1e12], y)
+        classifier(Patch(views=Square())).fit(X * [1, 1, 1, 1, 1e-12, 1e12], y)
 
 
 def test_errors_come_before_long_work():

@@ -32,12 +32,12 @@ DICTIONARIES = {
     "linear": Mixture([Patch(1, 3), SparseOblique(), Axis()]),
     "fractions": Atoms(np.linspace(-1, 1, 6 * 24).reshape(6, 24)),
     "haar": Haar(1, (1, 3), lobes="two"),
-    "pooled": Haar(1, (1, 3), lobes="two", pool=["max", "min", "mean", "ppv"]),
-    "image": Patch(1, 2, pool=["max", "ppv", "mean"]),
-    "squares": Patch(1, 2, pool=["max", "mean"], channels=[Raw(), Square(), Difference()]),
-    "wrap": Patch(1, (2, 4), boundary="wrap", pool=["max", "ppv"]),
-    "variance": Variance(1, (2, 5), channels=[Raw(), Difference()]),
-    "mixture": Mixture([Patch(), Variance(1, 3), Haar(1, (1, 3), lobes="two", pool="ppv")]),
+    "pooled": Haar(1, (1, 3), lobes="two", pool=["max", "min", "mean", "proportion"]),
+    "image": Patch(1, 2, pool=["max", "proportion", "mean"]),
+    "squares": Patch(1, 2, pool=["max", "mean"], views=[Raw(), Square(), Difference()]),
+    "wrap": Patch(1, (2, 4), boundary="wrap", pool=["max", "proportion"]),
+    "variance": Variance(1, (2, 5), views=[Raw(), Difference()]),
+    "mixture": Mixture([Patch(), Variance(1, 3), Haar(1, (1, 3), lobes="two", pool="proportion")]),
 }
 SHAPE = (3, 8)
 
@@ -60,7 +60,7 @@ def by_hand(features, X):
     count = len(drawn["begin"]) - 1
     begin, cell, weight = plan.build(direct=True).sample(features._key, count, False)
     X = np.asarray(X, dtype=float).reshape(-1, *SHAPE)
-    channels = [channel_of(X, source.kind) for source in plan.sources()]
+    channels = [channel_of(X, source.kind) for source in plan.views()]
     planes = np.stack(channels, axis=1)
     moved = np.ones((count, 2), dtype=int)
     if features._pooled_views():
@@ -80,7 +80,7 @@ def by_hand(features, X):
         responses = np.stack(
             [np.einsum("nsij,sij->n", planes, np.roll(atom, p, (1, 2))) for p in places], axis=1
         )
-        if op == "ppv":
+        if op == "proportion":
             bias = np.ldexp(float(drawn["form_bias"][i]), -features._format.shift)
             columns.append((responses > bias + 1e-9).mean(axis=1))
         else:
@@ -140,11 +140,11 @@ def test_copies_transform_alike_and_damaged_ones_are_refused():
 def test_names_say_which_atom():
     X = whole_numbers(20 * 3 * 30, 100).reshape(20, 3, 30)
     names = {}
-    for op in ("ppv", "max"):
+    for op in ("proportion", "max"):
         features = AtomFeatures(Haar(4, 4, lobes="two", pool=op, window=1.0), 50, 0, channel_axis=0)
         names[op] = features.fit(X).get_feature_names_out()
-    pattern = r"haar\(1,-1\) width 4 channel [012] ppv>-?[\d.]+( \(\d\))?"
-    assert all(re.fullmatch(pattern, name) for name in names["ppv"])
+    pattern = r"haar\(1,-1\) width 4 channel [012] proportion>-?[\d.]+( \(\d\))?"
+    assert all(re.fullmatch(pattern, name) for name in names["proportion"])
     assert {n.split(" (")[0] for n in names["max"]} == {
         f"haar(1,-1) width 4 channel {c} max" for c in range(3)
     }
@@ -157,7 +157,7 @@ def test_names_say_which_atom():
             r"(pair width [12] apart -?\d channel \d(-\d)?|(patch|haar\S+) width 2 .*) max",
         ),
         (Variance(9, 9), r"variance width 9 channel \d at \d+"),
-        (Patch(3, 3, channels=Difference(), boundary="inside"), r"patch .* of difference .*"),
+        (Patch(3, 3, views=Difference(), boundary="inside"), r"patch .* of difference .*"),
         (SparseOblique(density=1.0), r"sum of 90 features channel 0\+1\+2"),
         (Kernel([1, 0, -2, 3], pool="max", window=1.0), r"kernel\(1@0,-2@2,3@3\) channel \d max"),
         (
@@ -199,7 +199,9 @@ def test_a_ridge_learns_from_them():
     X = np.random.default_rng(0).normal(size=(n, 60))
     y = np.arange(n) % 2
     X[y == 1, 1:] += X[y == 1, :-1]
-    features = AtomFeatures(Haar(1, 0.5, scale="log", pool="ppv"), 1000, random_state=0)
+    features = AtomFeatures(
+        Haar(1, 0.5, size_distribution="log", pool="proportion"), 1000, random_state=0
+    )
     model = make_pipeline(features, StandardScaler(), RidgeClassifierCV(np.logspace(-3, 3, 10)))
     assert model.fit(X[:150], y[:150]).score(X[150:], y[150:]) > 0.95
 

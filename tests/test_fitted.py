@@ -51,7 +51,7 @@ from morforest import (
     SparseOblique,
     Square,
 )
-from morforest.channels import KINDS
+from morforest.dictionary._views import KINDS
 
 # --- what a fitted forest says of itself -----------------------------------------------------
 
@@ -65,11 +65,11 @@ MODELS = {
     "haar": lambda: fit_digits(Haar(lobes=["two", "three", "square"])),
     "pairs": lambda: fit_digits(Mixture([Pair(2, 5, reach=3), Patch(contiguous=(False, True))])),
     "kernels": lambda: fit_digits(Mixture([Kernel(), Kernel("sign", dilation="log"), Patch()])),
-    "gradients": lambda: fit_digits(Patch(1, 4, channels=Gradient())),
+    "gradients": lambda: fit_digits(Patch(1, 4, views=Gradient())),
     "channels": lambda: fit_digits(
-        Mixture([Pair(2, 5, channels=[Raw(), Difference(), Magnitude(), Square()]), Axis()])
+        Mixture([Pair(2, 5, views=[Raw(), Difference(), Magnitude(), Square()]), Axis()])
     ),
-    "kernels of channels": lambda: fit_digits(Kernel("gabor", channels=[Difference(), Raw()])),
+    "kernels of channels": lambda: fit_digits(Kernel("gabor", views=[Difference(), Raw()])),
     "leaves": lambda: fit_digits(min_samples_split=10_000),
 }
 

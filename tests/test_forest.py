@@ -30,10 +30,11 @@ from morforest import (
     MorfTreeRegressor,
     Patch,
 )
-from morforest._grow import TrainingTable, make_bagging
-from morforest._kernel import core
-from morforest._numbers import choose_format, to_core_dtype
-from morforest.dictionary import resolve
+from morforest._bagging import make_bagging
+from morforest._fixed_point import choose_format, to_core_dtype
+from morforest._native import core
+from morforest._table import TrainingTable
+from morforest.dictionary._base import resolve
 
 # --- the size of trees -----------------------------------------------------------------------
 

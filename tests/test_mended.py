@@ -19,13 +19,14 @@ from morforest import (
     Patch,
     Subset,
 )
-from morforest._dictionary import resolve
-from morforest._grow import TrainingTable, make_bagging
-from morforest._numbers import choose_format
+from morforest._bagging import make_bagging
+from morforest._fixed_point import choose_format
+from morforest._table import TrainingTable
+from morforest.dictionary._base import resolve
 
 
 @pytest.mark.parametrize("kind", [MorfClassifier, MorfBoostingClassifier])
-@pytest.mark.parametrize("other", [Axis(), Patch(channels=Magnitude()), Patch(pool="max")])
+@pytest.mark.parametrize("other", [Axis(), Patch(views=Magnitude()), Patch(pool="max")])
 def test_another_dictionary_cannot_go_on_from_old_trees(kind, other):
     X, y = digits(60)
     trees = "max_iter" if kind is MorfBoostingClassifier else "n_estimators"
@@ -65,12 +66,12 @@ def test_pairs_across_a_signed_channel_do_not_overflow():
     X[0, :, 3:] = X[1, :, :4] = 255
     X[2, ::2] = 255
     channels = [Difference(-1), Magnitude()]
-    dictionary = Pair((64, 1), (64, 1), (0, 7), channels=channels)
+    dictionary = Pair((64, 1), (64, 1), (0, 7), views=channels)
     plan = resolve(dictionary, (64, 8))
     flat = X.reshape(4, -1)
     cells = choose_format(flat, plan.bounds)[1]
     values = []
-    for source in plan.sources():
+    for source in plan.views():
         found = source.largest_of_nonnegative(255.0)
         values.append(found[0] * 64)
     assert sum(values) < 2.0 ** (8 * np.dtype(cells.cell_type).itemsize - 1)

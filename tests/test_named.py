@@ -15,8 +15,9 @@ from morforest import (
     Patch,
     SparseOblique,
 )
-from morforest._dictionary import resolve
-from morforest.named import NAMES, best_name, choose_dictionary
+from morforest._auto import best_name
+from morforest.dictionary._base import resolve
+from morforest.dictionary._presets import NAMES, choose_dictionary
 
 
 def test_simple_names_are_the_dictionaries_of_the_paper():
@@ -59,7 +60,7 @@ def test_names_fit_every_shape_of_their_kind(name, shape, channel_axis):
     atoms = dictionary.sample(shape, 300, random_state=0, channel_axis=channel_axis).toarray()
     assert np.abs(atoms).sum(axis=1).all()
     if channel_axis is not None:  # atoms stay within one of the data's channels, pairs within two
-        planes = len(resolve(dictionary, shape, channel_axis).sources())
+        planes = len(resolve(dictionary, shape, channel_axis).views())
         used = np.abs(atoms).reshape(300, planes, *shape).sum(axis=1)
         per_channel = np.moveaxis(used, 1 + channel_axis % len(shape), 1)
         touched = (per_channel.reshape(300, shape[channel_axis], -1) > 0).any(axis=2).sum(axis=1)

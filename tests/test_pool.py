@@ -31,11 +31,11 @@ from morforest import (
     Subset,
     Variance,
 )
-from morforest._dictionary import resolve
+from morforest._fixed_point import choose_format
 from morforest._forms import OPS, node_windows
-from morforest._grow import TrainingTable
-from morforest._kernel import core
-from morforest._numbers import choose_format
+from morforest._native import core
+from morforest._table import TrainingTable
+from morforest.dictionary._base import resolve
 
 LEVEL = 1e-3
 N_DRAWS = 20_000
@@ -60,16 +60,16 @@ NONLINEAR = {
     "max": Patch(2, 5, pool="max"),
     "min": Haar(1, 5, pool="min", window=3),
     "mean": Haar(1, 5, pool="mean", window=0.5),
-    "ppv": Haar(1, 5, scale="log", pool="ppv"),
-    "wrap": Patch(2, 5, boundary="wrap", pool=["ppv", "max"]),
-    "sensors": Patch((1, 2), (2, 4), contiguous=(False, True), pool="ppv"),
-    "variance": Variance(2, 8, channels=[Raw(), Difference()]),
-    "channels": Haar(1, 3, pool="ppv", channels=[Difference(), Square()]),
-    "pair": Pair(1, 5, reach=(1, 6), scale="log", pool=["ppv", "max"]),
-    "pair of channels": Pair(1, 3, channels=[Raw(), Difference()], pool="ppv"),
-    "mixture": Mixture([Patch(1, 4), Haar(1, 5, pool="ppv"), Variance(2, 8), Axis()]),
-    "competing": Kernel("triple", dilation="log", channels=[Raw(), Difference()], pool="win"),
-    "competing signs": Kernel("sign", (1, 3), (1, 3), pool=["win", "ppv", "lose"], rivals=2),
+    "proportion": Haar(1, 5, size_distribution="log", pool="proportion"),
+    "wrap": Patch(2, 5, boundary="wrap", pool=["proportion", "max"]),
+    "sensors": Patch((1, 2), (2, 4), contiguous=(False, True), pool="proportion"),
+    "variance": Variance(2, 8, views=[Raw(), Difference()]),
+    "channels": Haar(1, 3, pool="proportion", views=[Difference(), Square()]),
+    "pair": Pair(1, 5, reach=(1, 6), size_distribution="log", pool=["proportion", "max"]),
+    "pair of channels": Pair(1, 3, views=[Raw(), Difference()], pool="proportion"),
+    "mixture": Mixture([Patch(1, 4), Haar(1, 5, pool="proportion"), Variance(2, 8), Axis()]),
+    "competing": Kernel("triple", dilation="log", views=[Raw(), Difference()], pool="win"),
+    "competing signs": Kernel("sign", (1, 3), (1, 3), pool=["win", "proportion", "lose"], rivals=2),
 }
 
 
@@ -127,15 +127,17 @@ def test_a_fraction_of_the_axis_is_so_many_positions():
 
 def test_ways_to_pool_are_drawn_equally_often():
     X = whole_numbers(5 * 12, 9).reshape(5, 12)
-    op = drawn_atoms(Patch(2, 3, pool=["max", "mean", "ppv"]), X)["form_op"]
+    op = drawn_atoms(Patch(2, 3, pool=["max", "mean", "proportion"]), X)["form_op"]
     counts = np.bincount(op, minlength=len(OPS))
-    assert np.flatnonzero(counts).tolist() == [OPS.index(op) for op in ("max", "mean", "ppv")]
+    assert np.flatnonzero(counts).tolist() == [
+        OPS.index(op) for op in ("max", "mean", "proportion")
+    ]
     assert fits(counts[counts > 0], np.full(3, 1 / 3))
 
 
 def test_biases_come_from_all_rows_and_positions():
     X = np.arange(60).reshape(5, 12) ** 2  # no response twice
-    atoms = drawn_atoms(Patch(1, 1, pool="ppv", window=1.0), X)
+    atoms = drawn_atoms(Patch(1, 1, pool="proportion", window=1.0), X)
     values, counts = np.unique(atoms["form_bias"], return_counts=True)
     np.testing.assert_array_equal(values, X.ravel())
     assert fits(counts, np.full(60, 1 / 60))
@@ -194,7 +196,9 @@ def test_images_move_along_both_axes_and_channels_along_none():
 @st.composite
 def nonlinear_dictionaries(draw, rng, shape, mixed=True):
     """Pooled atoms and variances, alone or beside linear ones."""
-    pool = draw(st.lists(st.sampled_from(["max", "min", "mean", "ppv", "ppv"]), min_size=1))
+    pool = draw(
+        st.lists(st.sampled_from(["max", "min", "mean", "proportion", "proportion"]), min_size=1)
+    )
     window = draw(st.sampled_from([None, None, 1, 2, 1.0]))
     if window == 2 and min(shape[-2:]) < 2:
         window = None
@@ -214,10 +218,10 @@ def nonlinear_dictionaries(draw, rng, shape, mixed=True):
             sizes = [draw(st.integers(1, length)) for length in shape]
             reach = [draw(st.integers(0, length - 1)) for length in shape]
             found = Pair(1, tuple(sizes), reach=tuple(reach), pool=pool, window=window)
-            found.channels = draw(st.sampled_from([None, [Raw(), Difference()]]))
+            found.views = draw(st.sampled_from([None, [Raw(), Difference()]]))
         case "kernel":
             size = tuple(draw(st.integers(1, length)) for length in shape)
-            ways = draw(st.lists(st.sampled_from(["win", "lose", "max", "ppv"]), min_size=1))
+            ways = draw(st.lists(st.sampled_from(["win", "lose", "max", "proportion"]), min_size=1))
             given = {"pool": ways, "window": window, "dilation": draw(st.sampled_from([1, "log"]))}
             found = Kernel("sign", size, size, **given, rivals=draw(st.integers(1, 3)))
             if draw(st.booleans()):
@@ -226,12 +230,12 @@ def nonlinear_dictionaries(draw, rng, shape, mixed=True):
                 for kernel in own:
                     kernel.flat[0] = 1
                 found = Kernel(own, **given, rivals=draw(st.integers(1, count - 1)))
-            found.channels = draw(st.sampled_from([None, [Raw(), Difference()]]))
+            found.views = draw(st.sampled_from([None, [Raw(), Difference()]]))
         case "variance":
             sizes = [draw(st.integers(1, length)) for length in shape]
             found = Variance(1, tuple(sizes))
             if draw(st.booleans()):
-                found.channels = [Raw(), Difference()]
+                found.views = [Raw(), Difference()]
         case "mixture":
             parts = [draw(patches(shape)), draw(nonlinear_dictionaries(rng, shape, mixed=False))]
             parts.append(draw(nonlinear_dictionaries(rng, shape, mixed=False)))
@@ -270,12 +274,12 @@ def test_pooled_atoms_find_what_moves():
 
 def test_thresholds_are_in_the_units_of_the_data():
     X, y = series()
-    for op, low, high in (("ppv", 0, 1), ("mean", 50, 150), ("max", 100, 400)):
+    for op, low, high in (("proportion", 0, 1), ("mean", 50, 150), ("max", 100, 400)):
         dictionary = Patch((1, 4), (1, 4), pool=op, window=1.0)
         for scale in (1, 0.37):
             model = forest(dictionary).fit(X * scale, y)
             thresholds = model._forest.thresholds()
-            thresholds = thresholds[np.isfinite(thresholds)] / (1 if op == "ppv" else scale)
+            thresholds = thresholds[np.isfinite(thresholds)] / (1 if op == "proportion" else scale)
             assert low < thresholds.min() <= thresholds.max() < high, op
     noise = (
         np.random.default_rng(0).normal(size=(200, 30)) * (1 + 2 * (np.arange(200) % 2))[:, None]
@@ -287,7 +291,9 @@ def test_thresholds_are_in_the_units_of_the_data():
 
 def test_a_shifted_sample_has_the_same_global_value():
     X, y = series(channels=1)
-    model = forest(Patch(2, 5, boundary="wrap", pool=["max", "ppv", "mean"], window=1.0)).fit(X, y)
+    model = forest(
+        Patch(2, 5, boundary="wrap", pool=["max", "proportion", "mean"], window=1.0)
+    ).fit(X, y)
     np.testing.assert_array_equal(model.apply(X), model.apply(np.roll(X, 7, axis=2)))
 
 
@@ -391,7 +397,7 @@ DAMAGE = {
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damaged_forms_are_refused(name):
     X, y = series()
-    model = forest(Haar(1, 5, pool="ppv")).fit(X, y)
+    model = forest(Haar(1, 5, pool="proportion")).fit(X, y)
     part, change = DAMAGE[name]
     state = model._forest.__getstate__()
     with pytest.raises(ValueError, match=r"damaged forest|pooled views|impossible"):
@@ -402,13 +408,13 @@ def test_damaged_forms_are_refused(name):
 # --- errors ----------------------------------------------------------------------------------
 
 BAD = [
-    (Patch(pool="median"), r"pool must be .*'ppv'.*got 'median'"),
+    (Patch(pool="median"), r"pool must be .*'proportion'.*got 'median'"),
     (Patch(pool=[]), r"pool must be .*got \[\]"),
     (Patch(pool=["max", 3]), r"pool must be .*got \['max', 3\]"),
     (Patch(pool=2), "pool must be .*got 2"),
     (Haar(pool="none"), "pool must be .*got 'none'"),
     (Pair(pool="sum"), "pool must be .*got 'sum'"),
-    (Patch(pool="win"), "pool must be .*'ppv', or a.*got 'win'"),
+    (Patch(pool="win"), "pool must be .*'proportion', or a.*got 'win'"),
     (Kernel("sign", pool="wins"), "pool must be .*'lose'.*got 'wins'"),
     (Kernel("sign", 2, 2, pool="win", rivals=0), "rivals must be .*1 to 1000, got 0"),
     (Kernel("sign", 2, 2, pool="win", rivals=2.5), r"rivals must be .*got 2\.5"),
@@ -426,12 +432,12 @@ BAD = [
     (Haar(pool="max", window=(2, 2)), r"window must be .*got \(2, 2\)"),
     (Patch(window=3), "window=3 is for pooled atoms: give pool"),
     (Patch(6, 6, pool="max"), "pool='max' needs room to move.*smaller min_size"),
-    (Haar(3, 3, lobes="two", pool="ppv"), "pool='ppv' needs room to move"),
+    (Haar(3, 3, lobes="two", pool="proportion"), "pool='proportion' needs room to move"),
     (Patch(pool="max", contiguous=False), "pool='max' needs an axis along which"),
     (Variance(7, 7), "min_size=7"),
-    (Variance(scale="linear"), "scale must be"),
-    (Variance(channels=Square()), r"channels of Variance must be .*got Square\(\)"),
-    (Variance(channels="raw"), "channels must be"),
+    (Variance(size_distribution="linear"), "size_distribution must be"),
+    (Variance(views=Square()), r"views of Variance must be .*got Square\(\)"),
+    (Variance(views="raw"), "views must be"),
 ]
 
 
@@ -440,7 +446,9 @@ def test_atoms_of_many_rivals_are_their_own(rivals):
     # Forests keep numbers in the narrowest type that holds them.
     X = whole_numbers(60 * 14, 19).reshape(60, 1, 14) - 9
     competing = Kernel("sign", (1, 9), (1, 9), pool="win", window=1.0, rivals=rivals)
-    dictionary = Mixture([competing, Patch(1, (1, 3), pool="ppv", window=1.0)], weights=[3, 1])
+    dictionary = Mixture(
+        [competing, Patch(1, (1, 3), pool="proportion", window=1.0)], weights=[3, 1]
+    )
     model = forest(dictionary).fit(X, np.arange(60) % 2)
     split = model._forest.is_split()
     won = model._forest.form_op[split] == OPS.index("win")
@@ -489,8 +497,8 @@ def test_bad_parameters_are_named(dictionary, message):
 
 def test_gradients_have_no_variance():
     X = whole_numbers(10 * 36, 9).reshape(10, 6, 6)
-    with pytest.raises(ValueError, match="channels of Variance must be"):
-        MorfClassifier(Variance(channels=Gradient())).fit(X, np.arange(10) % 2)
+    with pytest.raises(ValueError, match="views of Variance must be"):
+        MorfClassifier(Variance(views=Gradient())).fit(X, np.arange(10) % 2)
 
 
 @pytest.mark.parametrize("dictionary", [Patch(pool="max"), Variance()], ids=str)
@@ -508,5 +516,5 @@ def test_nonlinear_atoms_are_rounded_to_integers(dictionary):
 def test_fractions_are_rounded_by_a_pooled_forest_of_integers():
     # A linear forest would look closer; counts of positions cannot.
     X, y = series()
-    model = forest(Haar(1, 5, pool="ppv")).fit(X, y)
+    model = forest(Haar(1, 5, pool="proportion")).fit(X, y)
     np.testing.assert_array_equal(model.apply(X + 0.3), model.apply(X))

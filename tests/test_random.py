@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from morforest import MorfClassifier, Patch
-from morforest._kernel import core
+from morforest._native import core
 
 LEVEL = 1e-3
 NUMBERS = st.integers(0, 2**64 - 1)

@@ -31,7 +31,7 @@ def test_a_failed_refit_leaves_what_was_fitted(estimator, bad):
 
 
 def test_pairs_across_channels_name_both():
-    features = AtomFeatures(Pair(2, 2, channels=[Raw(), Difference()]), 60, random_state=0).fit(X)
+    features = AtomFeatures(Pair(2, 2, views=[Raw(), Difference()]), 60, random_state=0).fit(X)
     names = " | ".join(features.get_feature_names_out())
     assert "of raw and difference" in names
     assert "of difference and raw" in names

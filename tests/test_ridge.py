@@ -8,7 +8,7 @@ from sklearn.linear_model import RidgeClassifierCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from morforest import AtomFeatures, AtomRidgeClassifier, Haar, Patch
-from morforest.named import choose_dictionary
+from morforest.dictionary._presets import choose_dictionary
 
 
 def bumps(n, seed=0, length=40, sensors=2):
@@ -41,7 +41,7 @@ def test_series_are_learnt_wherever_things_happen():
 
 def test_it_is_the_pipeline_that_it_says():
     X, y = bumps(90)
-    dictionary = Haar(1, (1, 10), pool="ppv")
+    dictionary = Haar(1, (1, 10), pool="proportion")
     model = AtomRidgeClassifier(dictionary, 300, channel_axis=0, random_state=3).fit(X, y)
     values = AtomFeatures(dictionary, 300, channel_axis=0, random_state=3).fit_transform(X)
     deviation = values.std(axis=0, dtype=np.float64)

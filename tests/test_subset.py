@@ -20,8 +20,8 @@ from morforest import (
     Pair,
     Patch,
     Subset,
-    _boost,
-    _grow,
+    _parallel,
+    _rounds,
 )
 
 
@@ -52,7 +52,7 @@ def test_a_subset_of_everything_sees_everything():
 @pytest.mark.parametrize("n_jobs", [2, 3])
 def test_jobs_and_the_order_of_rows_do_not_matter(n_jobs):
     X, y = digits(300)
-    dictionary = Subset(Mixture([Patch(1, 4), Haar(1, 2, pool="ppv")]), 40)
+    dictionary = Subset(Mixture([Patch(1, 4), Haar(1, 2, pool="proportion")]), 40)
     order = np.random.default_rng(0).permutation(len(X))
     model = fitted(dictionary, X, y)
     assert_same_forest(model, fitted(dictionary, X[order], y[order], n_jobs=n_jobs))
@@ -109,11 +109,11 @@ def test_threads_compute_the_same_columns(augment, monkeypatch):
         Subset(Patch(1, 4), 40), max_iter=12, augment=augment, random_state=0, n_jobs=1
     )
     alone = clone(model).fit(X, y)
-    monkeypatch.setattr(_boost, "ROWS_WORTH_THREADS", 1)
-    monkeypatch.setattr(_boost, "ATOMS_A_CALL", 7)
+    monkeypatch.setattr(_rounds, "ROWS_WORTH_THREADS", 1)
+    monkeypatch.setattr(_rounds, "ATOMS_A_CALL", 7)
     pieces = [slice(i, i + 21) for i in range(0, 300, 21)]  # tiles of sixteen rows are shared
     monkeypatch.setattr(
-        _grow, "blocks", lambda shape: [slice(p.start, min(p.stop, shape[0])) for p in pieces]
+        _parallel, "blocks", lambda shape: [slice(p.start, min(p.stop, shape[0])) for p in pieces]
     )
     assert_same_forest(alone, model.set_params(n_jobs=3).fit(X, y))
 

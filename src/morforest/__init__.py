@@ -2,7 +2,6 @@
 
 from morforest.augment import ImageCopies, SeriesCopies
 from morforest.boosting import MorfBoostingClassifier, MorfBoostingRegressor
-from morforest.channels import Difference, Gradient, Magnitude, Raw, Square
 from morforest.dictionary import (
     Atoms,
     Axis,
@@ -15,6 +14,7 @@ from morforest.dictionary import (
     Subset,
     Variance,
 )
+from morforest.dictionary._views import Difference, Gradient, Magnitude, Raw, Square
 from morforest.features import AtomFeatures
 from morforest.forest import (
     MorfClassifier,

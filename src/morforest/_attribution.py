@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from morforest._fixed_point import blocks
 from morforest._model import ROWS_PER_JOB, Forest
-from morforest._numbers import blocks
-from morforest._pack import widen
+from morforest._pickling import widen
 
 AMOUNT_BITS = 61  # that sums of amounts may take; one is their sign
 LARGEST_SHIFT = 1000  # of amounts, whose powers of two must be numbers

@@ -12,13 +12,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
+from morforest._fixed_point import CellFormat, Cells, cells_for, core_dtype
 from morforest._forms import COUNTS, MEAN, VARIANCE, PooledView, read_views
-from morforest._kernel import core
-from morforest._numbers import CellFormat, Cells, cells_for, core_dtype
-from morforest._pack import narrow, widen
-from morforest.channels import SQUARES
+from morforest._native import core
+from morforest._parallel import over_rows
+from morforest._pickling import narrow, widen
+from morforest.dictionary._views import SQUARES
 
 DRAW = 2**63 + 3  # numbers the draw of the atoms; no tree or round has that number
 UNIT = 1024.0  # of a column, to a standard deviation
@@ -215,21 +215,6 @@ class Columns:
             raise ValueError(f"damaged forest: {type(error).__name__}: {error}") from None
 
 
-def over_rows(work: Any, rows: int, size: int, n_jobs: int | None) -> None:
-    """Call `work` with slices of so many rows, in threads if there are several."""
-    parts = [slice(first, min(first + size, rows)) for first in range(0, rows, size)]
-    over_parts(work, parts, min(effective_n_jobs(n_jobs), len(parts)))
-
-
-def over_parts(work: Any, parts: list[slice], jobs: int) -> None:
-    """Call `work` with each of the parts, in so many threads."""
-    if jobs <= 1:
-        for part in parts:
-            work(part)
-    else:
-        Parallel(n_jobs=jobs, require="sharedmem")(delayed(work)(part) for part in parts)
-
-
 def moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean and the standard deviation of each column, by exact sums of integers.
 
@@ -266,7 +251,8 @@ def unit_scales(atoms: Any, shape: tuple[int, ...], shift: int) -> np.ndarray:
     """Return what turns the core's numbers of each atom into the units of the data.
 
     Sums, maxima, minima and means are in the units themselves, variances and atoms of squares in
-    their squares, and "ppv" and "win" are proportions. `atoms` has the arrays of :class:`Columns`.
+    their squares, and "proportion" and "win" are proportions. `atoms` has the arrays of
+    :class:`Columns`.
     """
     count = len(atoms.begin) - 1
     op = atoms.form_op if len(atoms.form_op) else np.zeros(count, dtype=np.uint8)

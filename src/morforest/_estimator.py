@@ -12,28 +12,25 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from morforest import _checks as check
-from morforest import _direction as direction
+from morforest import _combination as direction
+from morforest import _parameters as check
 from morforest import _validation as validation
 from morforest._attribution import Attributions, attribute, shaped
-from morforest._dictionary import Plan, resolve, seed_from
-from morforest._grow import (
-    GrowthTask,
-    grow_trees,
-    make_bagging,
-    make_table,
-    sum_out_of_bag,
-)
-from morforest._model import Forest, assemble
-from morforest._numbers import (
+from morforest._auto import best_name, try_dictionaries
+from morforest._bagging import make_bagging
+from morforest._fixed_point import (
     WEIGHT_LIMIT,
     TargetFormat,
     blocks,
     choose_target_format,
     whole_weights,
 )
+from morforest._grow import GrowthTask, grow_trees, sum_out_of_bag
+from morforest._model import Forest, assemble
+from morforest._table import make_table
 from morforest.augment import make_copier
-from morforest.named import best_name, choose_dictionary, try_dictionaries
+from morforest.dictionary._base import ResolvedDictionary, resolve, seed_from
+from morforest.dictionary._presets import choose_dictionary
 
 UNLIMITED = 2**64 - 1
 PROBABILITIES = 1 << 24  # predicted at a time where only the largest are wanted
@@ -166,7 +163,7 @@ class BaseMorf(BaseEstimator):
         X: np.ndarray,
         target: np.ndarray,
         weights: np.ndarray | None,
-        plan: Plan,
+        plan: ResolvedDictionary,
         before: Forest | None,
     ) -> tuple[GrowthTask, TargetFormat | None]:
         """Turn samples, targets, weights and parameters into what the trees share."""

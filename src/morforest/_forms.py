@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-NONE, MAX, MIN, MEAN, PPV, VARIANCE, WIN = range(7)  # the core's numbers
-OPS = ("none", "max", "min", "mean", "ppv", "variance", "win")
-COUNTS = (PPV, WIN)  # of positions
+NONE, MAX, MIN, MEAN, PROPORTION, VARIANCE, WIN = range(7)  # the core's numbers
+OPS = ("none", "max", "min", "mean", "proportion", "variance", "win")
+COUNTS = (PROPORTION, WIN)  # of positions
 TURNS = 3  # how often a circular axis stands in a pooled view
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from morforest._kernel import core
-from morforest._numbers import class_sums, sum_once
+from morforest._fixed_point import class_sums, sum_once
+from morforest._native import core
 
 LARGEST_STEP = 4.0  # of a leaf of log-odds, before the learning rate
 

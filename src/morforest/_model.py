@@ -13,11 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed, effective_n_jobs
 
-from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, Columns, over_rows
+from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, Columns
+from morforest._fixed_point import CellFormat, TargetFormat, cells_for
 from morforest._forms import PooledView, over_windows, own_terms, read_views, values_of
-from morforest._kernel import core
-from morforest._numbers import CellFormat, TargetFormat, cells_for
-from morforest._pack import narrow, pack, raw_sources, unpack, widen
+from morforest._native import core
+from morforest._parallel import over_rows
+from morforest._pickling import narrow, pack, raw_sources, unpack, widen
 from morforest._validation import MAX_CLASSES
 
 SOURCE_NUMBERS, POOLED_VIEW_NUMBERS = 5, 7  # of the core: a view's masks of axes, its source

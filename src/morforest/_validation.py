@@ -10,14 +10,14 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from morforest._checks import check_choice, is_integer, is_number
-from morforest._numbers import (
+from morforest._fixed_point import (
     class_sums,
     sum_once,
     to_core_dtype,
     to_training_dtype,
     without_overflow,
 )
+from morforest._parameters import check_choice, is_integer, is_number
 
 MAX_CLASSES = 65_536
 MAX_TARGET = 1e300  # sums over trees stay finite

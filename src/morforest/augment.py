@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from morforest._checks import check_choice, check_integer, is_number
-from morforest._dictionary import seed_from
-from morforest._kernel import core
+from morforest._native import core
+from morforest._parameters import check_choice, check_integer, is_number
+from morforest.dictionary._base import seed_from
 
 __all__ = ["ImageCopies", "SeriesCopies"]
 

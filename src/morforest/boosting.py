@@ -11,19 +11,21 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from morforest import _checks as check
 from morforest import _losses as losses
+from morforest import _parameters as check
 from morforest import _validation as validation
 from morforest._attribution import Attributions, attribute, shaped
-from morforest._boost import GENERATIONS, Boosting
-from morforest._dictionary import Plan, resolve, seed_from
+from morforest._bagging import canonical_order
 from morforest._estimator import BaseMorf, limit
-from morforest._grow import Progress, canonical_order, make_table
-from morforest._kernel import core
+from morforest._fixed_point import whole_weights
 from morforest._model import Forest, assemble
-from morforest._numbers import whole_weights
+from morforest._native import core
+from morforest._progress import Progress
+from morforest._rounds import GENERATIONS, Boosting
+from morforest._table import make_table
 from morforest.augment import make_copier
 from morforest.dictionary import Axis, Mixture
+from morforest.dictionary._base import ResolvedDictionary, resolve, seed_from
 
 __all__ = ["MorfBoostingClassifier", "MorfBoostingRegressor"]
 
@@ -202,7 +204,7 @@ class BaseBoosting(BaseMorf):
         X: np.ndarray,
         target: np.ndarray,
         weights: np.ndarray | None,
-        plan: Plan,
+        plan: ResolvedDictionary,
         before: Forest | None,
     ) -> tuple[Boosting, np.ndarray, np.ndarray]:
         """Turn samples, targets, weights and parameters into what the rounds share."""
@@ -265,7 +267,7 @@ class BaseBoosting(BaseMorf):
         held_out: np.ndarray,
         judged: np.ndarray,
         first: int,
-        plan: Plan,
+        plan: ResolvedDictionary,
         before: Forest | None,
     ) -> None:
         """Make the rounds, and keep them even if they are interrupted."""

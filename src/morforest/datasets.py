@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from morforest._checks import check_flag, check_random_state, is_integer
+from morforest._parameters import check_flag, check_random_state, is_integer
 
 __all__ = ["load_mnist", "make_bars", "make_circle", "make_dynamics", "make_impulse"]
 

@@ -14,15 +14,15 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from morforest import _checks as check
+from morforest import _parameters as check
 from morforest import _validation as validation
 from morforest._columns import pooled_views_of, unit_scales
-from morforest._dictionary import resolve, seed_from
-from morforest._forms import OPS, PPV, VARIANCE, WIN, PooledView, windows
-from morforest._grow import TrainingTable
-from morforest._kernel import core
-from morforest._numbers import cells_for, choose_format
-from morforest.named import choose_dictionary
+from morforest._fixed_point import cells_for, choose_format
+from morforest._forms import OPS, PROPORTION, VARIANCE, WIN, PooledView, windows
+from morforest._native import core
+from morforest._table import TrainingTable
+from morforest.dictionary._base import resolve, seed_from
+from morforest.dictionary._presets import choose_dictionary
 
 __all__ = ["AtomFeatures"]
 
@@ -34,13 +34,14 @@ MOST_NAMED = 12  # cells that a name lists
 class AtomFeatures(TransformerMixin, BaseEstimator):
     """Random atoms of a dictionary as features, for a linear model or any other.
 
-    `fit` draws the atoms, and takes the biases of those pooled by "ppv" from random positions of
-    random training samples; targets play no part. `transform` computes them in the core.
+    `fit` draws the atoms, and takes the biases of those pooled by "proportion" from random
+    positions of random training samples; targets play no part. `transform` computes them in the
+    core.
 
     Parameters
     ----------
     dictionary : dictionary, name or None, default=None
-        Where atoms are drawn from, such as ``Haar(pool="ppv")``. None: as for
+        Where atoms are drawn from, such as ``Haar(pool="proportion")``. None: as for
         :class:`MorfClassifier`.
     n_atoms : int, default=10_000
         How many.
@@ -65,7 +66,8 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
     Notes
     -----
     Sums, maxima, minima, means and biases are in the units of `X`, variances in their squares, and
-    "ppv", "win" and "lose" are proportions from 0 to 1. `X` is rounded as it is for a forest.
+    "proportion", "win" and "lose" are proportions from 0 to 1. `X` is rounded as it is for a
+    forest.
     Linear models want features of one scale: put a scaler between.
 
     Examples
@@ -79,7 +81,8 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
     >>> y = np.arange(200) % 2
     >>> X = random.normal(size=(200, 50))
     >>> X[y == 1, 1:] += X[y == 1, :-1]  # neighbours are alike in one of the classes
-    >>> atoms = AtomFeatures(Haar(max_size=25, scale="log", pool="ppv"), 500, random_state=0)
+    >>> haar = Haar(max_size=25, size_distribution="log", pool="proportion")
+    >>> atoms = AtomFeatures(haar, 500, random_state=0)
     >>> model = make_pipeline(atoms, StandardScaler(), RidgeClassifierCV(np.logspace(-3, 3, 10)))
     >>> model.fit(X[:100], y[:100]).score(X[100:], y[100:]) > 0.95
     True
@@ -194,9 +197,9 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         Returns
         -------
         names : ndarray of str
-            Such as "haar(1,-1) width 4 channel 2 ppv>0.31". Windows of fewer than all positions
-            are named by those of the atom's first cell; equal names are numbered. Of a pair
-            across channels both are named, such as "of raw and difference".
+            Such as "haar(1,-1) width 4 channel 2 proportion>0.31". Windows of fewer than all
+            positions are named by those of the atom's first cell; equal names are numbered. Of a
+            pair across views both are named, such as "of raw and difference".
         """
         check_is_fitted(self, "data_shape_")
         if input_features is not None:
@@ -224,7 +227,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         plan, drawn = self._plan, self._atoms
         count, rank = len(self._scale), len(plan.shape)
         begin, cell, weight = plan.build(direct=True).sample(self._key, count, False)
-        sources = plan.sources()
+        sources = plan.views()
         op = drawn["form_op"] if len(drawn["form_op"]) else np.zeros(count, dtype=np.uint8)
         moved = np.ones((count, rank), dtype=np.int64)
         views = self._pooled_views()
@@ -260,9 +263,11 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
                 words.append(f"at {','.join(str(first[axis]) for axis in axes)}")
                 if op[number] and op[number] != VARIANCE:
                     words.append(f"over {'x'.join(str(moved[number, axis]) for axis in axes)}")
-            if op[number] == PPV:
+            if op[number] == PROPORTION:
                 shift = self._format.shift * (2 if source.squares else 1)
-                words.append(f"ppv>{np.ldexp(float(drawn['form_bias'][number]), -shift):.4g}")
+                words.append(
+                    f"proportion>{np.ldexp(float(drawn['form_bias'][number]), -shift):.4g}"
+                )
             elif op[number] == WIN:
                 words.append(f"win of {drawn['form_bias'][number] + 1}")
             elif op[number] and op[number] != VARIANCE:

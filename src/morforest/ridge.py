@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from morforest._dictionary import resolve
 from morforest._validation import check_classes, check_samples
 from morforest.dictionary import Axis
+from morforest.dictionary._base import resolve
+from morforest.dictionary._presets import SHORTEST_SERIES
 from morforest.features import AtomFeatures
-from morforest.named import SHORTEST_SERIES
 
 __all__ = ["AtomRidgeClassifier"]
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from morforest._grow import TrainingTable, run_over_rows
-from morforest._kernel import core
+from morforest._fixed_point import to_core_dtype
 from morforest._losses import Loss, leaf_quantiles
 from morforest._model import Forest
-from morforest._numbers import to_core_dtype
+from morforest._native import core
+from morforest._parallel import run_over_rows
+from morforest._table import TrainingTable
 from morforest.augment import Copier
 
 COPIES, SUBSETS = 2**63 + 1, 2**63 + 2  # number draws of copies and of atoms; no round has these

@@ -1,7 +1,7 @@
-"""Channels: what a dictionary's atoms look at besides the raw values of a sample.
+"""Views: what a dictionary's atoms look at besides the raw values of a sample.
 
-A dictionary such as :class:`~morforest.Patch` takes ``channels=``: one of the objects below or a
-list of them. Each atom then looks at one of these channels, drawn at random. They are computed in
+A dictionary such as :class:`~morforest.Patch` takes ``views=``: one of the objects below or a
+list of them. Each atom then looks at one of these views, drawn at random. They are computed in
 the core, exactly alike for training and prediction.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from morforest._checks import is_integer
+from morforest._parameters import is_integer
 
 __all__ = ["Difference", "Gradient", "Magnitude", "Raw", "Square"]
 
@@ -25,8 +25,8 @@ MAX_ORIENTATIONS = 64
 
 
 @dataclass(frozen=True)
-class Source:
-    """One channel as the core takes it: of the sample's shape, a number a feature."""
+class View:
+    """One view as the core takes it: of the sample's shape, a number a feature."""
 
     kind: str
     axis: int = 0
@@ -76,17 +76,17 @@ class Source:
         """Whether values are squares of raw ones, or of sums of these."""
         return self.kind in ("square", "squared_difference")
 
-    def squared(self) -> Source | None:
-        """Return the source of the squares of the values, if there is one."""
+    def squared(self) -> View | None:
+        """Return the view of the squares of the values, if there is one."""
         if self.kind == "raw":
-            return Source("square")
-        return Source("squared_difference", self.axis) if self.kind == "difference" else None
+            return View("square")
+        return View("squared_difference", self.axis) if self.kind == "difference" else None
 
 
-RAW = Source("raw")
+RAW = View("raw")
 
 
-class _Channel(BaseEstimator):
+class BaseView(BaseEstimator):
     """Shared behaviour: parameters and comparison."""
 
     def __eq__(self, other: object) -> bool:
@@ -97,33 +97,32 @@ class _Channel(BaseEstimator):
     def __hash__(self) -> int:
         return hash(type(self))
 
-    def _sources(self, shape: tuple[int, ...], channel_axis: int | None) -> list[Source]:
+    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> list[View]:
         raise NotImplementedError
 
 
-class Raw(_Channel):
+class Raw(BaseView):
     """The values themselves.
 
     Examples
     --------
-    >>> from morforest import Patch
-    >>> from morforest.channels import Gradient, Raw
-    >>> Patch(max_size=9, channels=[Raw(), Gradient()])
-    Patch(channels=[Raw(), Gradient()], max_size=9)
+    >>> from morforest import Gradient, Patch, Raw
+    >>> Patch(max_size=9, views=[Raw(), Gradient()])
+    Patch(max_size=9, views=[Raw(), Gradient()])
     """
 
-    def _sources(self, shape: tuple[int, ...], channel_axis: int | None) -> list[Source]:
+    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> list[View]:
         return [RAW]
 
 
-class Square(_Channel):
+class Square(BaseView):
     """The squares of the values."""
 
-    def _sources(self, shape: tuple[int, ...], channel_axis: int | None) -> list[Source]:
-        return [Source("square")]
+    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> list[View]:
+        return [View("square")]
 
 
-class Difference(_Channel):
+class Difference(BaseView):
     """The differences of neighbours along an axis: each value from the next one.
 
     Parameters
@@ -135,11 +134,11 @@ class Difference(_Channel):
     def __init__(self, axis: int = -1):
         self.axis = axis
 
-    def _sources(self, shape: tuple[int, ...], channel_axis: int | None) -> list[Source]:
-        return [Source("difference", _axis("axis", self.axis, shape))]
+    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> list[View]:
+        return [View("difference", _axis("axis", self.axis, shape))]
 
 
-class Magnitude(_Channel):
+class Magnitude(BaseView):
     """The length of the gradient of an image: how sharp an edge is, whatever its direction.
 
     Parameters
@@ -151,15 +150,16 @@ class Magnitude(_Channel):
     def __init__(self, axes: Any = None):
         self.axes = axes
 
-    def _sources(self, shape: tuple[int, ...], channel_axis: int | None) -> list[Source]:
-        return [Source("magnitude", *_plane(self.axes, shape, channel_axis))]
+    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> list[View]:
+        return [View("magnitude", *_plane(self.axes, shape, channel_axis))]
 
 
-class Gradient(_Channel):
-    """Edges by their direction: a channel for each of several orientations.
+class Gradient(BaseView):
+    """Edges by their direction: a view for each of several orientations.
 
-    A channel shows the length of the image's gradient times the ninth power of the cosine of its
-    angle with the channel's orientation, where that is positive. Gradients are central differences.
+    A view shows the length of the image's gradient times the ninth power of the cosine of its
+    angle with the orientation of the view, where that is positive. Gradients are central
+    differences.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class Gradient(_Channel):
         self.orientations = orientations
         self.axes = axes
 
-    def _sources(self, shape: tuple[int, ...], channel_axis: int | None) -> list[Source]:
+    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> list[View]:
         count = self.orientations
         if not is_integer(count) or not 1 <= count <= MAX_ORIENTATIONS:
             raise ValueError(
@@ -182,29 +182,26 @@ class Gradient(_Channel):
         axes = _plane(self.axes, shape, channel_axis)
         angles = [2 * math.pi * k / count for k in range(count)]
         return [
-            Source("orientation", *axes, _rounded(math.cos(a)), _rounded(math.sin(a)))
-            for a in angles
+            View("orientation", *axes, _rounded(math.cos(a)), _rounded(math.sin(a))) for a in angles
         ]
 
 
-def sources_of(
-    channels: Any, shape: tuple[int, ...], channel_axis: int | None
-) -> tuple[Source, ...]:
-    """Return the sources of a dictionary's `channels`, each once."""
-    listed = [Raw()] if channels is None else channels
+def views_of(views: Any, shape: tuple[int, ...], channel_axis: int | None) -> tuple[View, ...]:
+    """Return the views of a dictionary's `views`, each once."""
+    listed = [Raw()] if views is None else views
     listed = list(listed) if isinstance(listed, (list, tuple)) else [listed]
-    if not listed or not all(isinstance(channel, _Channel) for channel in listed):
+    if not listed or not all(isinstance(view, BaseView) for view in listed):
         raise ValueError(
-            "channels must be None, a channel such as Gradient() or a non-empty list of them, "
-            f"got {channels!r}."
+            "views must be None, a view such as Gradient() or a non-empty list of them, "
+            f"got {views!r}."
         )
-    found = [s for channel in listed for s in channel._sources(shape, channel_axis)]
+    found = [found for view in listed for found in view._views(shape, channel_axis)]
     return tuple(dict.fromkeys(found))
 
 
-def to_core(sources: tuple[Source, ...]) -> np.ndarray:
-    """Return the sources as the core takes them."""
-    return np.array([source.row() for source in sources], dtype=np.float64).ravel()
+def to_core(views: tuple[View, ...]) -> np.ndarray:
+    """Return the views as the core takes them."""
+    return np.array([view.row() for view in views], dtype=np.float64).ravel()
 
 
 def _rounded(x: float) -> float:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from morforest._checks import is_integer
-from morforest._dictionary import Bounds, cumulative_fractions
-from morforest._pool import COMPETING, OPS, Pooled, log_uniform
-from morforest.boxes import Boxes
+from morforest._parameters import is_integer
+from morforest.dictionary._base import Bounds, cumulative_fractions
+from morforest.dictionary._boxes import Boxes
+from morforest.dictionary._pooling import COMPETING, OPS, Pooled, log_uniform
 
 SIZED = ("gaussian", "gabor", "sign")  # kernels that are made in each size
 UNIT = 64  # the largest weight of a Gaussian or Gabor kernel
@@ -51,9 +51,9 @@ class Kernel(Pooled, Boxes):
     dilation : int or "log", default=1
         How far apart neighbouring weights lie, along all axes alike. "log" draws it for each atom,
         as far as the kernel fits, so that each doubling is as likely as any other.
-    channels : channel, list of channels or None, default=None
+    views : view, list of views or None, default=None
         What atoms look at, as in :class:`Patch`.
-    pool : {"max", "min", "mean", "ppv", "win", "lose"}, list of these or None, default=None
+    pool : {"max", "min", "mean", "proportion", "win", "lose"}, list of these or None, default=None
         What is taken over the positions of a window, as in :class:`Patch`. Or kernels compete, as
         in Hydra [2]_: "win" is the share of positions at which the kernel responds more than each
         of its rivals, "lose" that at which it responds less.
@@ -85,7 +85,7 @@ class Kernel(Pooled, Boxes):
         min_size: Any = None,
         max_size: Any = None,
         dilation: Any = 1,
-        channels: Any = None,
+        views: Any = None,
         pool: Any = None,
         window: Any = None,
         rivals: Any = 5,
@@ -94,7 +94,7 @@ class Kernel(Pooled, Boxes):
         self.min_size = min_size
         self.max_size = max_size
         self.dilation = dilation
-        self.channels = channels
+        self.views = views
         self.pool = pool
         self.window = window
         self.rivals = rivals

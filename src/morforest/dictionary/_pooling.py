@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from morforest._checks import is_integer, is_number
-from morforest._dictionary import NO_WINDOWS, Bounds
+from morforest._parameters import is_integer, is_number
+from morforest.dictionary._base import NO_WINDOWS, Bounds
 
-OPS = ("max", "min", "mean", "ppv")
+OPS = ("max", "min", "mean", "proportion")
+CORE_NAMES = {"proportion": "ppv"}
+SHORT = {"ppv": "proportion"}  # names that are accepted too
 COMPETING = ("win", "lose")  # of kernels
 STAYS, DRAWN = -1, 0  # along an axis: atoms do not move; windows are drawn
 
@@ -44,7 +46,9 @@ class Pooled:
         if self.pool is None:
             return []
         ops = [self.pool] if isinstance(self.pool, str) else self.pool
-        known = isinstance(ops, (list, tuple)) and all(
+        if isinstance(ops, (list, tuple)):
+            ops = [SHORT.get(op, op) if isinstance(op, str) else op for op in ops]
+        known = isinstance(ops, list) and all(
             isinstance(op, str) and op in self._known_ops for op in ops
         )
         if not known or not ops:
@@ -119,7 +123,7 @@ class Pooled:
         if not ops:
             return [], [], NO_WINDOWS
         sizes = np.cumsum(log_uniform(2, max(*shape, 2))).astype(np.uint64)
-        return ops, self._windows(shape, channel_axis), sizes
+        return [CORE_NAMES.get(op, op) for op in ops], self._windows(shape, channel_axis), sizes
 
     def _pooled_bounds(
         self, bounds: Bounds, shape: tuple[int, ...], channel_axis: int | None
@@ -134,5 +138,5 @@ class Pooled:
             nonnegative=False,
             integral=bounds.integral,
             forms=True,
-            positions=float(positions) if {"ppv", *COMPETING} & set(ops) else 0.0,
+            positions=float(positions) if {"proportion", *COMPETING} & set(ops) else 0.0,
         )

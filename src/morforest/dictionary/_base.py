@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from morforest._checks import check_random_state, is_integer
-from morforest._kernel import core
-from morforest.channels import RAW, Source, sources_of, to_core
+from morforest._native import core
+from morforest._parameters import check_random_state, is_integer
+from morforest.dictionary._views import RAW, View, to_core, views_of
 
 MAX_AXES = 16
 NO_WINDOWS = np.empty(0, dtype=np.uint64)
@@ -27,14 +27,14 @@ class Bounds:
     mass: float  # the largest sum of absolute weights
     nonnegative: bool
     integral: bool
-    derived: tuple[tuple[Source, float], ...] = ()  # derived channels, with the mass of their atoms
+    derived: tuple[tuple[View, float], ...] = ()  # derived views, with the mass of their atoms
     forms: bool = False  # some atoms are not linear
     positions: float = 0.0  # the largest number of positions that are counted
     side: float = math.inf  # the largest sum of weights of one sign, in any channel
 
     def value(self, largest: float) -> float:
         """Return how large an atom's value may be where raw values are at most so large."""
-        values = [source.largest(largest) * mass for source, mass in self.derived]
+        values = [view.largest(largest) * mass for view, mass in self.derived]
         return max(self.mass * largest, *values, self.positions)
 
     def value_within(self, low: float, high: float) -> float:
@@ -44,16 +44,16 @@ class Bounds:
             return largest
         # What is not negative adds up on one side of an atom at a time.
         values = [self.side * high]
-        for source, mass in self.derived:
-            value, signed = source.largest_of_nonnegative(high)
+        for view, mass in self.derived:
+            value, signed = view.largest_of_nonnegative(high)
             values.append(value * (mass if signed else self.side))
         return min(largest, max(values))
 
     def limit(self) -> float:
         """Return the largest size of raw values for which those of atoms stay below 2^61."""
         limits = [2.0**61 / max(self.mass, 1.0)]
-        for source, mass in self.derived:
-            limits.append(source.limit(2.0**61 / max(mass, 1.0)))
+        for view, mass in self.derived:
+            limits.append(view.limit(2.0**61 / max(mass, 1.0)))
         return min(limits)
 
     def fits(self, largest: float, bits: int) -> bool:
@@ -62,7 +62,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ResolvedDictionary:
     """A dictionary resolved for a sample shape: what a fit passes around and pickles."""
 
     dictionary: Dictionary
@@ -74,39 +74,39 @@ class Plan:
         """Bounds over all components."""
         mass, nonnegative, integral, side = 1.0, True, True, 0.0
         forms, positions = False, 0.0
-        derived: dict[Source, float] = {}
+        derived: dict[View, float] = {}
         for part in self._components():
             bounds = part._bounds(self.shape, self.channel_axis)
             nonnegative &= bounds.nonnegative
             integral &= bounds.integral
             forms |= bounds.forms
             positions = max(positions, bounds.positions)
-            crossing = part._crosses_channels and any(
-                source.largest_of_nonnegative(1.0)[1] for source in self._sources_of(part)
+            crossing = part._crosses_views and any(
+                view.largest_of_nonnegative(1.0)[1] for view in self._views_of(part)
             )
             one_side = math.inf if bounds.forms or crossing else min(bounds.side, bounds.mass)
             side = max(side, one_side)
-            for source in self._sources_of(part):
-                if source == RAW:
+            for view in self._views_of(part):
+                if view == RAW:
                     mass = max(mass, bounds.mass)
                 else:
-                    found = part._source_mass(source, bounds)
-                    derived[source] = max(derived.get(source, 0.0), found)
-                    nonnegative &= source.kind != "difference"
-        channels = tuple(derived.items())
-        return Bounds(mass, nonnegative, integral, channels, forms, positions, side)
+                    found = part._view_mass(view, bounds)
+                    derived[view] = max(derived.get(view, 0.0), found)
+                    nonnegative &= view.kind != "difference"
+        views = tuple(derived.items())
+        return Bounds(mass, nonnegative, integral, views, forms, positions, side)
 
-    def sources(self) -> tuple[Source, ...]:
-        """Return the channels that atoms look at, each once."""
-        found = [source for part in self._components() for source in self._sources_of(part)]
+    def views(self) -> tuple[View, ...]:
+        """Return the views that atoms look at, each once."""
+        found = [view for part in self._components() for view in self._views_of(part)]
         return tuple(dict.fromkeys(found))
 
     def build(self, direct: bool) -> Any:
         """Make the core's dictionary; `direct` ones use no prefix sums."""
-        sources = self.sources()
-        built = core.Dictionary(list(self.shape), direct, to_core(sources))
+        views = self.views()
+        built = core.Dictionary(list(self.shape), direct, to_core(views))
         for part in self._components():
-            built.set_sources([sources.index(source) for source in self._sources_of(part)])
+            built.set_sources([views.index(view) for view in self._views_of(part)])
             built.set_pool(*part._pooling(self.shape, self.channel_axis))
             part._add_to(built, self.shape, self.channel_axis)
         probabilities = [probability for _, probability in self.dictionary._flatten()]
@@ -118,8 +118,8 @@ class Plan:
     def _components(self) -> list[Dictionary]:
         return [part for part, _ in self.dictionary._flatten()]
 
-    def _sources_of(self, part: Dictionary) -> tuple[Source, ...]:
-        return part._sources(self.shape, self.channel_axis)
+    def _views_of(self, part: Dictionary) -> tuple[View, ...]:
+        return part._views(self.shape, self.channel_axis)
 
 
 def cumulative_fractions(probabilities: np.ndarray) -> np.ndarray:
@@ -136,7 +136,7 @@ def cumulative_fractions(probabilities: np.ndarray) -> np.ndarray:
 class Dictionary(BaseEstimator):
     """Shared behaviour: parameters, comparison and sampling."""
 
-    _crosses_channels = False  # whether an atom may look at two channels
+    _crosses_views = False  # whether an atom may look at two views
 
     def sample(
         self,
@@ -177,7 +177,7 @@ class Dictionary(BaseEstimator):
         plan = resolve(self, shape, channel_axis)
         key = seed_from(random_state)
         begin, cell, weight = plan.build(direct=True).sample(key, int(n), False)
-        size = math.prod(plan.shape) * len(plan.sources())
+        size = math.prod(plan.shape) * len(plan.views())
         return sp.csr_matrix((weight, cell, begin.astype(np.int64)), shape=(int(n), size))
 
     def __eq__(self, other: object) -> bool:
@@ -203,11 +203,11 @@ class Dictionary(BaseEstimator):
     def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
         """Raise if the parameters make no sense for samples of this shape."""
 
-    def _sources(self, shape: tuple[int, ...], channel_axis: int | None) -> tuple[Source, ...]:
-        """Return the channels that atoms look at."""
-        return sources_of(getattr(self, "channels", None), shape, channel_axis)
+    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> tuple[View, ...]:
+        """Return the views that atoms look at."""
+        return views_of(getattr(self, "views", None), shape, channel_axis)
 
-    def _source_mass(self, source: Source, bounds: Bounds) -> float:
+    def _view_mass(self, view: View, bounds: Bounds) -> float:
         """Return the mass of atoms that look at a channel."""
         return bounds.mass
 
@@ -226,7 +226,7 @@ class Dictionary(BaseEstimator):
 
 def resolve(
     dictionary: Dictionary, shape: int | Sequence[int], channel_axis: int | None = None
-) -> Plan:
+) -> ResolvedDictionary:
     """Check a dictionary against a sample shape."""
     if not isinstance(dictionary, Dictionary):
         raise TypeError(
@@ -250,9 +250,9 @@ def resolve(
             )
         channel_axis = int(channel_axis) % rank
     for part, _ in dictionary._flatten():
-        part._sources(lengths, channel_axis)
+        part._views(lengths, channel_axis)
         part._check(lengths, channel_axis)
-    return Plan(dictionary, lengths, channel_axis)
+    return ResolvedDictionary(dictionary, lengths, channel_axis)
 
 
 def seed_from(random_state: Any) -> int:

@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from morforest._checks import check_choice, is_integer, is_number
-from morforest._dictionary import Bounds, Dictionary, cumulative_fractions
-from morforest._pool import Pooled, log_uniform
-from morforest.channels import Source
+from morforest._parameters import check_choice, is_integer, is_number
+from morforest.dictionary._base import Bounds, Dictionary, cumulative_fractions
+from morforest.dictionary._pooling import Pooled, log_uniform
+from morforest.dictionary._views import View
 
 
 class Boxes(Dictionary):
-    """What dictionaries of rectangles share: sizes along each axis, and channels."""
+    """What dictionaries of rectangles share: sizes along each axis, and views."""
 
     min_size: Any
     max_size: Any
-    scale: str = "uniform"
-    channels: Any = None
+    size_distribution: str = "uniform"
+    views: Any = None
 
     def _axis_values(
         self, name: str, shape: tuple[int, ...], channel_axis: int | None, for_channels: Any
@@ -72,8 +72,8 @@ class Boxes(Dictionary):
 
     def _tables(self, shape: tuple[int, ...], channel_axis: int | None) -> list[list[int]]:
         """Return the probabilities of the sizes of each axis; empty where all are alike."""
-        check_choice("scale", self.scale, ("uniform", "log"))
-        if self.scale == "uniform":
+        check_choice("size_distribution", self.size_distribution, ("uniform", "log"))
+        if self.size_distribution == "uniform":
             return []
         smallest, largest = self._sizes(shape, channel_axis)
         return [
@@ -104,16 +104,16 @@ class Patch(Pooled, Boxes):
     contiguous : bool or tuple of bool, default=True
         False for an axis without order, such as sensors: instead of neighbours, distinct random
         elements of that axis are summed.
-    scale : {"uniform", "log"}, default="uniform"
+    size_distribution : {"uniform", "log"}, default="uniform"
         How sizes are drawn: all alike, or as the logarithm is, so that each doubling of the size
         is as likely as any other.
-    channels : channel, list of channels or None, default=None
-        What patches look at, such as ``Gradient()``; see :mod:`morforest.channels`. Each patch
-        takes one of the channels. None: the raw values.
-    pool : {"max", "min", "mean", "ppv"}, list of these or None, default=None
+    views : view, list of views or None, default=None
+        What patches look at, such as ``Gradient()``; see :class:`Raw`. Each patch
+        takes one of the views. None: the raw values.
+    pool : {"max", "min", "mean", "proportion"}, list of these or None, default=None
         Make atoms nonlinear: a patch moves over a window of positions, and its value is the
-        largest, smallest or mean response there, or the share of responses above a bias ("ppv";
-        the bias is the response of a random sample of the node at a random position). Of a list,
+        largest, smallest or mean response there, or the proportion of responses above a bias (the
+        bias is the response of a random sample of the node at a random position). Of a list,
         each atom takes one. Windows run along the last two axes but for the channel axis and
         those without order. Pooled atoms lie within the data, or go round with boundary="wrap".
     window : int, float or None, default=None
@@ -134,8 +134,8 @@ class Patch(Pooled, Boxes):
         max_size: Any = None,
         boundary: Any = "zero",
         contiguous: Any = True,
-        scale: str = "uniform",
-        channels: Any = None,
+        size_distribution: str = "uniform",
+        views: Any = None,
         pool: Any = None,
         window: Any = None,
     ):
@@ -143,8 +143,8 @@ class Patch(Pooled, Boxes):
         self.max_size = max_size
         self.boundary = boundary
         self.contiguous = contiguous
-        self.scale = scale
-        self.channels = channels
+        self.size_distribution = size_distribution
+        self.views = views
         self.pool = pool
         self.window = window
 
@@ -215,9 +215,9 @@ class Haar(Pooled, Boxes):
         Any of "two", "three" and "square", drawn equally often.
     axes : int, tuple of int or None, default=None
         Axes along which rectangles may stand side by side. None: all but the channel axis.
-    scale : {"uniform", "log"}, default="uniform"
+    size_distribution : {"uniform", "log"}, default="uniform"
         How sizes are drawn, as in :class:`Patch`.
-    channels : channel, list of channels or None, default=None
+    views : view, list of views or None, default=None
         What atoms look at, as in :class:`Patch`.
     pool, window : default=None
         Make atoms nonlinear, as in :class:`Patch`.
@@ -235,8 +235,8 @@ class Haar(Pooled, Boxes):
         max_size: Any = None,
         lobes: Any = ("two", "three"),
         axes: Any = None,
-        scale: str = "uniform",
-        channels: Any = None,
+        size_distribution: str = "uniform",
+        views: Any = None,
         pool: Any = None,
         window: Any = None,
     ):
@@ -244,8 +244,8 @@ class Haar(Pooled, Boxes):
         self.max_size = max_size
         self.lobes = lobes
         self.axes = axes
-        self.scale = scale
-        self.channels = channels
+        self.size_distribution = size_distribution
+        self.views = views
         self.pool = pool
         self.window = window
 
@@ -340,11 +340,11 @@ class Pair(Pooled, Boxes):
         How far the second rectangle may lie from the first along each axis, in both directions: an
         integer, or a fraction of the axis. Both lie within the data. 0 on a channel axis unless a
         tuple says otherwise.
-    scale : {"uniform", "log"}, default="uniform"
+    size_distribution : {"uniform", "log"}, default="uniform"
         How sizes are drawn, as in :class:`Patch`.
-    channels : channel, list of channels or None, default=None
+    views : view, list of views or None, default=None
         What the rectangles look at, as in :class:`Patch`. With several, half of the pairs draw a
-        channel for each rectangle.
+        view for each rectangle.
     pool, window : default=None
         Make atoms nonlinear, as in :class:`Patch`: both rectangles move together.
 
@@ -355,23 +355,23 @@ class Pair(Pooled, Boxes):
     array([[ 0., -1.,  0.,  1.]])
     """
 
-    _crosses_channels = True
+    _crosses_views = True
 
     def __init__(
         self,
         min_size: Any = 1,
         max_size: Any = None,
         reach: Any = 0.35,
-        scale: str = "uniform",
-        channels: Any = None,
+        size_distribution: str = "uniform",
+        views: Any = None,
         pool: Any = None,
         window: Any = None,
     ):
         self.min_size = min_size
         self.max_size = max_size
         self.reach = reach
-        self.scale = scale
-        self.channels = channels
+        self.size_distribution = size_distribution
+        self.views = views
         self.pool = pool
         self.window = window
 
@@ -421,9 +421,9 @@ class Variance(Boxes):
     ----------
     min_size, max_size : int, float or tuple, default=2 and None
         Smallest and largest size along each axis, as in :class:`Patch`.
-    scale : {"uniform", "log"}, default="uniform"
+    size_distribution : {"uniform", "log"}, default="uniform"
         How sizes are drawn, as in :class:`Patch`.
-    channels : channel, list of channels or None, default=None
+    views : view, list of views or None, default=None
         ``Raw()``, ``Difference()`` or a list of these. None: the raw values.
 
     Examples
@@ -442,26 +442,26 @@ class Variance(Boxes):
         self,
         min_size: Any = 2,
         max_size: Any = None,
-        scale: str = "uniform",
-        channels: Any = None,
+        size_distribution: str = "uniform",
+        views: Any = None,
     ):
         self.min_size = min_size
         self.max_size = max_size
-        self.scale = scale
-        self.channels = channels
+        self.size_distribution = size_distribution
+        self.views = views
 
-    def _sources(self, shape: tuple[int, ...], channel_axis: int | None) -> tuple[Source, ...]:
-        sources = super()._sources(shape, channel_axis)
-        squares = [source.squared() for source in sources]
+    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> tuple[View, ...]:
+        views = super()._views(shape, channel_axis)
+        squares = [view.squared() for view in views]
         if None in squares:
             raise ValueError(
-                "channels of Variance must be Raw(), Difference() or a list of these, got "
-                f"{self.channels!r}."
+                "views of Variance must be Raw(), Difference() or a list of these, got "
+                f"{self.views!r}."
             )
-        return (*sources, *[square for square in squares if square is not None])
+        return (*views, *[square for square in squares if square is not None])
 
-    def _source_mass(self, source: Source, bounds: Bounds) -> float:
-        return bounds.mass**2 if source.squares else bounds.mass
+    def _view_mass(self, view: View, bounds: Bounds) -> float:
+        return bounds.mass**2 if view.squares else bounds.mass
 
     def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
         self._sizes(shape, channel_axis)

@@ -13,8 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from morforest._dictionary import Bounds
-from morforest._kernel import core
+from morforest._native import core
+from morforest.dictionary._base import Bounds
 
 RESOLUTION = 2.0**-20  # of a column's spread, the coarsest step that float data may get
 POOLED_RESOLUTION = 2.0**-12  # the same where atoms are pooled, which takes longer in int64

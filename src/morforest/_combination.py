@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from morforest._columns import LARGEST
-from morforest._dictionary import Bounds, Plan
 from morforest.dictionary import Axis
+from morforest.dictionary._base import Bounds, ResolvedDictionary
 
 MASS = 2.0**17  # of a combination's weights
 CANDIDATES = 100  # that are combined, unless the user says how many
@@ -22,7 +22,7 @@ class GivenColumns(Axis):
     """Features that are columns already: whole numbers of at most 8191 in size."""
 
 
-def learns_directions(direction: Any, plan: Plan) -> bool:
+def learns_directions(direction: Any, plan: ResolvedDictionary) -> bool:
     """Resolve the parameter for a dictionary."""
     if direction is None:
         return False

@@ -7,14 +7,16 @@ atoms that are no rectangles) is written as it is.
 
 from __future__ import annotations
 
+import importlib.abc
 import math
 import operator
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from morforest._kernel import core
+from morforest._native import core
 
 FORMAT = 2
 COLUMNS_FORMAT = 3  # of forests that have columns, which readers of the other would ignore
@@ -23,6 +25,25 @@ RAW_SOURCE = np.array([0.0, 0.0, 0.0, 1.0, 0.0])  # as the core takes it
 FORM_WINDOW = 4  # numbers a node: counts and strides of two windows
 LARGE = 255  # marks leaf weights of at least this, which stand apart
 CORNER_SIGNS = np.array([1, -1, -1, 1], dtype=np.int8)  # above left, above, left, last
+# Modules that pickles from before the first release name.
+_NAMES = ("_numbers", "_dictionary", "boxes", "kernels", "channels")
+RETIRED = {f"morforest.{name}" for name in _NAMES}
+
+
+class _Retired(importlib.abc.MetaPathFinder):
+    """Says what is wrong with a pickle that names a module of long ago."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: Any = None) -> None:
+        """Raise for retired modules; find nothing else."""
+        if name in RETIRED:
+            raise ModuleNotFoundError(
+                f"No module named {name!r}: this model was saved by an earlier morforest whose "
+                "pickles this version does not read; fit it again.",
+                name=name,
+            )
+
+
+sys.meta_path.append(_Retired())  # at the end: asked only for what no other finder has
 
 
 def raw_sources(views: int) -> np.ndarray:
