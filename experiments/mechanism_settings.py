@@ -28,7 +28,7 @@ from morforest import (
     Subset,
     Variance,
 )
-from morforest.named import choose_dictionary
+from morforest.dictionary._presets import choose_dictionary
 
 TREES = 200
 AS_IS = "as it is"
@@ -80,7 +80,7 @@ def changed(names=PARTS[:3], **parameters):
     return change
 
 
-COUNTING = {"pool": ["ppv"] * 8 + ["max", "min"], "window": 1.0, "dilation": "log"}
+COUNTING = {"pool": ["proportion"] * 8 + ["max", "min"], "window": 1.0, "dilation": "log"}
 
 
 def kernels(*arguments, **parameters):
@@ -88,14 +88,14 @@ def kernels(*arguments, **parameters):
 
     def change(shape, parts):
         views = [Raw(), Difference(len(shape) - 1)]
-        return {**parts, "kernels": Kernel(*arguments, channels=views, **parameters)}
+        return {**parts, "kernels": Kernel(*arguments, views=views, **parameters)}
 
     return change
 
 
 def raw_alone(shape, parts):
     parts = without("pairs of differences")(shape, parts)
-    parts["kernels"].set_params(channels=Raw())
+    parts["kernels"].set_params(views=Raw())
     return parts
 
 
@@ -109,13 +109,13 @@ def within_sensors(shape, parts):
 def steps(shape, parts):
     """Intervals side by side in the place of those apart."""
     third = max(1, shape[-1] // 3)
-    given = {"axes": len(shape) - 1, "scale": "log", "window": 1.0}
+    given = {"axes": len(shape) - 1, "size_distribution": "log", "window": 1.0}
     given["pool"] = parts["pairs"].pool
     sizes = (1,) * (len(shape) - 1) + (third,)
     return {
         **parts,
         "pairs": Haar(1, sizes, **given),
-        "pairs of differences": Haar(1, sizes, channels=Difference(len(shape) - 1), **given),
+        "pairs of differences": Haar(1, sizes, views=Difference(len(shape) - 1), **given),
     }
 
 
@@ -139,13 +139,13 @@ RIDGE = {
     "no intervals": ridge(without("intervals")),
     "pairs within sensors": ridge(within_sensors),
     "steps for pairs": ridge(steps),
-    "uniform sizes": ridge(changed(scale="uniform")),
-    "proportions alone": ridge(changed(pool="ppv")),
+    "uniform sizes": ridge(changed(size_distribution="uniform")),
+    "proportions alone": ridge(changed(pool="proportion")),
     "extremes alone": ridge(changed(pool=["max", "min"])),
-    "no maxima": ridge(changed(pool=["ppv"] * 9 + ["min"])),
-    "no minima": ridge(changed(pool=["ppv"] * 9 + ["max"])),
+    "no maxima": ridge(changed(pool=["proportion"] * 9 + ["min"])),
+    "no minima": ridge(changed(pool=["proportion"] * 9 + ["max"])),
     "means alone": ridge(changed(pool="mean")),
-    "means too": ridge(changed(pool=["ppv"] * 8 + ["max", "min", "mean", "mean"])),
+    "means too": ridge(changed(pool=["proportion"] * 8 + ["max", "min", "mean", "mean"])),
     "drawn windows": ridge(changed(PARTS, window=None)),
 }
 
@@ -230,7 +230,7 @@ def image(gradients=True, magnitudes=True, raw=True, pairs="pair", patches=True,
         parts, weights = [], []
         for views, weight in (([Gradient(8)] if gradients else [], 0.45), (plain, 0.05)):
             if views and patches:
-                parts.append(Patch(2, half, channels=views))
+                parts.append(Patch(2, half, views=views))
                 weights.append(weight)
             if views and pairs:
                 parts.append(PAIRS[pairs](half, views))
@@ -242,10 +242,10 @@ def image(gradients=True, magnitudes=True, raw=True, pairs="pair", patches=True,
 
 
 PAIRS = {
-    "pair": lambda half, views: Pair(1, half, reach=0.35, channels=views),
-    "steps": lambda half, views: Haar(1, half, channels=views),
+    "pair": lambda half, views: Pair(1, half, reach=0.35, views=views),
+    "steps": lambda half, views: Haar(1, half, views=views),
     "steps and squares": lambda half, views: Haar(
-        1, half, lobes=["two", "three", "square"], channels=views
+        1, half, lobes=["two", "three", "square"], views=views
     ),
 }
 
@@ -276,7 +276,9 @@ IMAGES = {
     "random splits": of_images(image(), splitter="random"),
     "copies": of_images(image(), augment=ImageCopies()),
     "patches": of_images(half_patch),
-    "patches, sizes by logarithm": of_images(lambda shape: half_patch(shape, scale="log")),
+    "patches, sizes by logarithm": of_images(
+        lambda shape: half_patch(shape, size_distribution="log")
+    ),
     "patches, inside": of_images(lambda shape: half_patch(shape, boundary="inside")),
     "patches, exact splits": of_images(half_patch, splitter="exact"),
     "patches, random splits": of_images(half_patch, splitter="random"),
@@ -306,12 +308,12 @@ PATCHES = {
     AS_IS: paper_patch(),
     "wrapping": paper_patch(boundary="wrap"),
     "inside": paper_patch(boundary="inside"),
-    "sizes by logarithm": paper_patch(scale="log"),
+    "sizes by logarithm": paper_patch(size_distribution="log"),
     "no bootstrap": forest(lambda shape: Patch(3, 12), max_features=0.5, bootstrap=False),
     "with single features": forest(lambda shape: Mixture([Patch(3, 12), Axis()]), max_features=0.5),
-    "squares": paper_patch(channels=[Raw(), Square()]),
-    "squares alone": paper_patch(channels=Square()),
-    "differences": paper_patch(channels=[Raw(), Difference(-1)]),
+    "squares": paper_patch(views=[Raw(), Square()]),
+    "squares alone": paper_patch(views=Square()),
+    "differences": paper_patch(views=[Raw(), Difference(-1)]),
     "variances": forest(lambda shape: Mixture([Patch(3, 12), Variance(3, 12)]), max_features=0.5),
     "exact splits": forest(lambda shape: Patch(3, 12), max_features=0.5, splitter="exact"),
     "random splits": forest(lambda shape: Patch(3, 12), max_features=0.5, splitter="random"),
