@@ -7,12 +7,15 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test bench bench-quick paper paper-quick beyond beyond-quick figures clean lint types native pytest oldest
+.PHONY: help demo test smoke bench bench-quick paper paper-quick beyond beyond-quick figures clean lint types native pytest oldest
 
 BIN := .venv/bin
 # Errors only: each step says what it does in a line of its own.
 QUIET := -qq --disable-pip-version-check
 WHEEL_DIR := build/wheel
+# What pytest runs; make smoke runs less.
+TESTS := ./tests --pyargs morforest
+OLDEST_TESTS := tests/test_estimator_checks.py tests/test_forest.py tests/test_fitted.py
 PYTHON_DIRS := src tests examples benchmarks experiments measuring
 
 # What goes into the wheel: the package is built again when one of these is newer.
@@ -24,31 +27,34 @@ help: ## Show this list
 	@echo "usage: make TARGET"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: .venv/.demo ## Fit RF, SPORF and MORF to four data sets; a table, and pictures in demo_output/
-	@$(BIN)/python examples/demo.py
+demo: .venv/.demo ## Fit RF, SPORF and MORF to four data sets; write a table, and pictures to demo_output/
+	@$(BIN)/python examples/demo.py $(DEMO)
 
 test: lint types native pytest oldest ## Run every check
 	@echo "All checks passed."
 
-bench: .venv/.test ## Measure beside other libraries, about an hour; options: BENCH="--only fit", see benchmarks/
+smoke: ## Run every target of this list at its smallest size, in a fresh clone; options: SMOKE="--only bench"
+	@$(PYTHON) -m measuring.smoke $(SMOKE)
+
+bench: .venv/.test ## Measure speed and accuracy beside other libraries; options: BENCH="--only fit", see benchmarks/
 	@$(BIN)/python -m benchmarks.bench $(BENCH)
 
-bench-quick: .venv/.test ## The same at small sizes, 5 minutes
+bench-quick: .venv/.test ## The same at small sizes
 	@$(BIN)/python -m benchmarks.bench --quick $(BENCH)
 
-paper: .venv-paper/.paper ## Run the paper's experiments, about 3 hours; goes on after a stop; options: PAPER="--only mnist", see experiments/
+paper: .venv-paper/.paper ## Run the paper's experiments, or resume them; options: PAPER="--only mnist", see experiments/
 	@.venv-paper/bin/python -m experiments.paper --jobs $(JOBS) $(PAPER)
 
-paper-quick: .venv-paper/.paper ## The same in small, 10 minutes
+paper-quick: .venv-paper/.paper ## The same at a small scale
 	@.venv-paper/bin/python -m experiments.paper --quick --jobs $(JOBS) $(PAPER)
 
-beyond: .venv-paper/.paper ## Measure what lies beyond the paper, about an hour, after make paper; goes on after a stop; options: BEYOND="--only beyond_series"
+beyond: .venv-paper/.paper ## Run the experiments beyond the paper, after make paper; options: BEYOND="--only beyond_series"
 	@.venv-paper/bin/python -m experiments.paper --beyond --jobs $(JOBS) $(BEYOND)
 
-beyond-quick: .venv-paper/.paper ## The same in small, 5 minutes
+beyond-quick: .venv-paper/.paper ## The same at a small scale
 	@.venv-paper/bin/python -m experiments.paper --beyond --quick --jobs $(JOBS) $(BEYOND)
 
-figures: .venv/.demo ## Draw all these figures and tables again from the results, without training
+figures: .venv/.demo ## Redraw all figures and tables of these experiments from stored results, without training
 	@$(BIN)/python -m experiments.paper --figures $(PAPER)
 
 clean: ## Remove everything that make has made
@@ -137,9 +143,8 @@ native: .venv/.test | types
 
 pytest: .venv/.test | native
 	@echo "== pytest, and the examples of the docstrings"
-	@$(BIN)/python -m pytest --numprocesses $(JOBS) --doctest-modules ./tests --pyargs morforest
+	@$(BIN)/python -m pytest --numprocesses $(JOBS) --doctest-modules $(TESTS)
 
 oldest: .venv-oldest/.test | pytest
 	@echo "== compatibility: $$(.venv-oldest/bin/python -m pip show scikit-learn | sed -n 2p)"
-	@.venv-oldest/bin/python -m pytest --numprocesses $(JOBS) \
-	  tests/test_estimator_checks.py tests/test_forest.py tests/test_fitted.py
+	@.venv-oldest/bin/python -m pytest --numprocesses $(JOBS) $(OLDEST_TESTS)

@@ -290,10 +290,13 @@ CHOICES = (
     ),
 )
 PAPERS = ("MORF", "SPORF", "RF", simulations.WRAPPING, simulations.SHORT)  # grown by this library
+PAPERS_SETTING = "MORF, the paper's setting"
+PATCHES = {"MORF": PAPERS_SETTING, "forest patch": "MORF, all defaults"}
 # A column shows the first of its estimators that a study has.
 COLUMNS = {
     "random forest": (beyond.PEER,),
-    "forest, patches": ("forest patch", "MORF"),
+    PAPERS_SETTING: ("MORF",),
+    "forest, patches": ("forest patch",),
     'forest, "image" or "series"': ("forest image", "forest series"),
     'forest, "series-pooled"': ("forest series-pooled",),
     'forest, "auto"': ("forest auto",),
@@ -334,23 +337,25 @@ def choice(studies, measure, text):
 
 
 def plain_and_best(studies):
-    """For the README: what the paper's patches reach, what the best of ours, what others."""
+    """Patches with the paper's setting and with defaults, beside the best of ours and of others.
+
+    Lines without patches are left out. A cell is empty where a setting was not measured.
+    """
     lines = []
     for title, study, data, n in CHOICES:
         rows = [row for row in studies[study] if row["data"] in data and n in (None, row["n"])]
         losses = means_over(rows, data, "loss")
-        plain = next((name for name in COLUMNS["forest, patches"] if name in losses), None)
         ours = [name for name in losses if beyond.ours(name)]
-        if plain is None or set(ours) <= {plain}:
+        if not any(name in losses for name in PATCHES) or set(ours) <= set(PATCHES):
             continue
         others = [name for name in losses if is_peer(name) and name not in PAPERS]
-        cells = [tables.rate(losses[name]) if name in losses else "" for name in (beyond.PEER,)]
-        cells.append(tables.rate(losses[plain]))
+        shown = (beyond.PEER, *PATCHES)
+        cells = [tables.rate(losses[name]) if name in losses else "" for name in shown]
         for names in (ours, others):
             name = min(names, key=losses.get, default=None)
             cells.append(f"{tables.rate(losses[name])} ({name})" if name else "")
         lines.append([title, *cells])
-    return ["", "random forest", "MORF, plain patches", "best of ours", "best other library"], lines
+    return ["", "random forest", *PATCHES.values(), "best of ours", "best other library"], lines
 
 
 def means_over(rows, data, measure):

@@ -47,6 +47,7 @@ COMPARISONS = (
         ("pooled maximum", AS_IS, "no maxima"),
         ("pooled minimum", AS_IS, "no minima"),
         ("pooled mean", "means too", AS_IS),
+        ("pooled mean", "means alone", "proportions alone"),
         ("windows of all positions", AS_IS, "drawn windows"),
     ),
     *on(
@@ -112,6 +113,7 @@ COMPARISONS = (
         ("no bootstrap", "no bootstrap", AS_IS, ("C",)),
         ("single features among patches", "with single features", AS_IS, ("C",)),
         ("`Square`", "squares", AS_IS, ("D",)),
+        ("`Square`", "squares alone", AS_IS, ("D",)),
         ("`Square`", "squares", AS_IS, ("C",)),
         ("`Variance`", "variances", AS_IS, ("D",)),
         ("`Variance`", "variances", "squares", ("D",)),

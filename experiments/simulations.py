@@ -157,9 +157,30 @@ def figures(csvs, pngs):
         names = [name for name in names if name in rows]
         if names:
             save(draw(names, rows), Path(pngs) / f"{picture}.png")
+    write_whole(Path(csvs) / "simulations-summary.md", summary(rows))
     for data, found in rows.items():
         table = error_table(found, published.errors(data))
         write_whole(Path(csvs) / f"simulations-{data}.md", table)
+
+
+def summary(rows):
+    """The forests of this library beside the published rates, at two sizes."""
+    lines = []
+    for data in ("A-line", "A", "B", "C"):
+        for n in (200, 2000):
+            cells = []
+            for name in style.FORESTS:
+                of = [
+                    row["error"]
+                    for row in rows.get(data, [])
+                    if (row["n"], row["classifier"]) == (n, name)
+                ]
+                cells.append(tables.rate_and_error(of) if of else "")
+            authors = published.errors(data).get("MORF", {}).get(n)
+            cells.append("" if authors is None else tables.rate(authors))
+            if any(cells[:-1]):
+                lines.append([SIMULATIONS[data].title, f"{n:,}", *cells])
+    return tables.markdown(["", "n", *style.FORESTS, published.LABEL], lines)
 
 
 def draw(names, rows):

@@ -34,8 +34,10 @@ class Task:
         return ", ".join([self.study, *(f"{name} {value}" for name, value in self.key.items())])
 
 
-def folder(quick: bool) -> Path:
-    """Quick results lie apart: they must not mingle with those of a full run."""
+def folder(quick: bool, tiny: bool = False) -> Path:
+    """Return where results go: those of small runs must not mingle with those of a full one."""
+    if tiny:
+        return FOLDER / "quick" / "tiny"
     return FOLDER / "quick" if quick else FOLDER
 
 
