@@ -2,9 +2,9 @@
 
     python -m benchmarks.beyond [--mnist mnist.npz | --stand-in] [--quick]
 
-CPU-seconds of fits in one thread, the least of the repeats, all works in turn in each repeat; the
-seconds that pass for boosting in one and two threads; what `"auto"` adds to a fit; and what names
-for series cost to fit and to predict.
+It measures CPU-seconds of fits in one thread, as the least of the repeats, in which all fits take
+turns; the elapsed seconds of boosting in one and two threads; what `"auto"` adds to a fit; and what
+named dictionaries for series cost to fit and to predict.
 """
 
 import argparse
@@ -23,8 +23,9 @@ from morforest.datasets import make_bars, make_impulse
 from morforest.dictionary._presets import choose_dictionary
 
 NOTE = """\
-*plain* is MORF with patches of 2 x 2 to 2 x 5; *at each node* has the atoms of `"image"` drawn anew
-at each node; *300 a tree* is `"image"` itself, a `Subset` of them. 28 candidates a node."""
+*plain* is MORF with patches of 2 x 2 to 2 x 5. *at each node* draws the atoms of `"image"` anew at
+each node. *300 per tree* is `"image"` itself, a `Subset` of these atoms. All have 28 candidates per
+node."""
 
 
 def dictionaries():
@@ -32,12 +33,12 @@ def dictionaries():
     return {
         "plain": Patch((2, 2), (2, 5)),
         "image, at each node": image.dictionary,
-        "image, 300 a tree": Subset(image.dictionary, image.n_atoms),
+        "image, 300 per tree": Subset(image.dictionary, image.n_atoms),
     }
 
 
 def least(repeats, models, X, y):
-    """The least CPU-seconds of fitting each of several models, which take turns."""
+    """Return the least CPU-seconds of fitting each of several models, which take turns."""
     times = {name: [] for name in models}
     for _ in range(repeats):
         for name, model in models.items():
@@ -98,7 +99,7 @@ def choosing(sheet, sizes, repeats):
 
 
 def series(sheet, lengths, repeats):
-    """Fits and predictions of forests on series of several lengths, an impulse in noise."""
+    """Time fits and predictions of forests on series of several lengths."""
     lines = []
     for length in lengths:
         X, y, X_test = impulses(length)
@@ -121,11 +122,11 @@ def series(sheet, lengths, repeats):
             lines.append(
                 [str(length), name, f"{fit:.2f}", f"{1000 * min(times) / len(X_test):.2f}"]
             )
-    return markdown(("steps", "name", "fit, CPU-s", "predict, CPU-ms a sample"), lines).rstrip()
+    return markdown(("steps", "name", "fit, CPU-s", "predict, CPU-ms per sample"), lines).rstrip()
 
 
 def impulses(length, rows=200, test_rows=500):
-    """Noise, half of it with an impulse at a fifth of the time."""
+    """Return noise, half of which has an impulse after a fifth of the time."""
     random = np.random.default_rng(0)
     X = random.normal(size=(rows + test_rows, length))
     y = np.arange(len(X)) % 2
@@ -148,10 +149,10 @@ def main():
     run = run_facts()
     sheet = Sheet(output, "beyond", run)
     parts = [
-        f"# What lies beyond the paper costs\n\n{NOTE}\n\n"
+        f"# The cost of what lies beyond the paper\n\n{NOTE}\n\n"
         "`{command}`, {date}, {cpu_model}, {cores} cores, load {load_at_start} at the "
         "start.".format_map(run),
-        "## Forests\n\nIn brackets: times the plain one.",
+        "## Forests\n\nNumbers in brackets are multiples of the plain forest's time.",
         forests(
             X,
             y,
@@ -164,7 +165,8 @@ def main():
         boosting(X, y, sheet, name, [(500, 20)] if small else [(10_000, 200), (len(X), 500)]),
         '## What "auto" adds\n\n500 trees, as by default.',
         choosing(sheet, (100,) if small else (200, 1000, 5000), 1 + 2 * (not small)),
-        "## Names for series\n\n500 trees, grown on 200 series: noise, half of it with an impulse.",
+        "## Named dictionaries for series\n\n"
+        "500 trees, grown on 200 series of noise, half of which have an impulse.",
         series(sheet, (50,) if small else (100, 500), 1 + 2 * (not small)),
     ]
     text = "\n\n".join(parts) + "\n"

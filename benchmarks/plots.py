@@ -7,7 +7,8 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from benchmarks.plan import OURS
 from measuring.figures import log_x, log_y, plain, plt, save, tidy
 
-# One colour a library, one dash a kind; ours are thick. Readable without colour vision.
+# Each library has a colour, each kind a dash, and our lines are thick: they are readable without
+# colour vision.
 COLOURS = {
     "morforest": "#d1495b",
     "treeple": "#00798c",
@@ -32,7 +33,7 @@ def style(model):
 
 
 def curves(rows, x, y):
-    """For each model the sorted points (x, median of y)."""
+    """Yield for each model the sorted points (x, median of y)."""
     values = {}
     for row in rows:
         values.setdefault(row["model"], {}).setdefault(position(row, x), []).append(row[y])
@@ -46,7 +47,7 @@ def position(row, x):
 
 
 def sweep(x, label):
-    """A plot of CPU seconds, and of the score below, against a column."""
+    """Return a function that plots CPU seconds, and the score below, against a column."""
 
     def plot(rows, path, title):
         rows = [row for row in rows if row["threads"] == 1]
@@ -74,12 +75,12 @@ def throughput(rows, path, title):
     log_x(axes, sorted({row["batch"] for row in rows}), tick_text)
     log_y(axes, dense=True)
     tidy(axes)
-    axes.set(xlabel="rows in a call", ylabel="rows a second, one thread", title=title)
+    axes.set(xlabel="rows per call", ylabel="rows per second, one thread", title=title)
     finish(figure, axes, path)
 
 
 def targets(lines, path):
-    """Bars: how much of what is required was reached. Lines are (label, share, holds, text)."""
+    """Draw bars of how much of each target was reached; lines are (label, share, holds, text)."""
     figure, axes = plt.subplots(figsize=(8, 0.8 + 0.32 * len(lines)), layout="constrained")
     labels, shares, holds, texts = zip(*reversed(lines), strict=True)
     colours = ["#6a994e" if good else "#d1495b" for good in holds]
@@ -94,7 +95,10 @@ def targets(lines, path):
     axes.set_xlim(low / 3.5, high * 3.5)
     axes.xaxis.set_major_formatter(FuncFormatter(plain))
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set(xlabel="reached / required (1 or more is wanted)", title="Targets: reached (required)")
+    axes.set(
+        xlabel="reached / required (the target holds from 1 on)",
+        title="Targets: reached (required)",
+    )
     axes.margins(y=0.02)
     tidy(axes)
     finish(figure, None, path)

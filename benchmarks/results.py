@@ -1,4 +1,4 @@
-"""Where measurements go: rows to a CSV file as they are made, and a table of them to Markdown."""
+"""Where measurements go: rows to a CSV file as they are made, and their table to Markdown."""
 
 import csv
 import os
@@ -12,7 +12,7 @@ FOLDER = Path(__file__).resolve().parent / "results"
 
 
 def folder(quick):
-    """Quick results lie apart: they must not replace those of a full run."""
+    """Return where results go: those of a quick run must not replace those of a full one."""
     return FOLDER / "quick" if quick else FOLDER
 
 
@@ -25,7 +25,7 @@ def facts_of(row):
 
 
 def run_facts():
-    """Facts about this run that each row repeats. A high load makes CPU seconds longer."""
+    """Return facts about this run for each row. A high load makes CPU seconds longer."""
     return {
         "command": machine.command(),
         "date": machine.now(),
@@ -38,7 +38,7 @@ def run_facts():
 class Sheet:
     """The rows of one section. The files hold the latest run, and nothing else.
 
-    Each row is in the CSV file as soon as it is known, as a whole line: a run that is stopped
+    Each row is in the CSV file as soon as it is known, as a whole line, so that an interrupted run
     loses nothing that it measured.
     """
 
@@ -71,7 +71,7 @@ def publish(path, title, note, rows, header, lines, after=""):
 
 
 def setting(rows):
-    """What was run, when, where and with which versions."""
+    """Return what was run, when, where and with which versions."""
     run = "`{command}`, {date}, {cpu_model}, {cores} cores, load {load_at_start} at the start."
     library = (
         "{library} {library_version} with Python {python}, NumPy {numpy}, "

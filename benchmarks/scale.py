@@ -1,11 +1,11 @@
-"""How cost and memory grow with rows, features, classes and trees: a fresh process a case.
+"""How cost and memory grow with rows, features, classes and trees; each case has a fresh process.
 
     python -m benchmarks.scale [--mnist mnist.npz] [--only table wide ...] [--quick]
 
 `table` needs 4 GB of disk for a file in a temporary folder, which is removed (TMPDIR moves it).
-Peaks are the kernel's high-water mark of resident memory (VmHWM, reset just before the clock
-starts; Linux only). It counts the pages of a mapped file too; anonymous memory does not, and is
-looked at twenty times a second. Without MNIST, images are made up.
+Peaks are the kernel's high-water mark of resident memory (VmHWM, reset just before the timing
+starts; Linux only). It includes the pages of a mapped file. Anonymous memory does not, and is
+sampled twenty times per second. Without MNIST, a stand-in is used.
 """
 
 import argparse
@@ -69,7 +69,7 @@ MEASURED = (
 
 
 def memory(field):
-    """A field of /proc/self/status, in MiB."""
+    """Return a field of /proc/self/status in MiB."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1]) / 1024
@@ -77,7 +77,7 @@ def memory(field):
 
 
 class Meter:
-    """Seconds and peaks of memory from entering to leaving."""
+    """Measures seconds and peaks of memory from entering to leaving."""
 
     def __enter__(self):
         gc.collect()
@@ -102,7 +102,7 @@ class Meter:
 
 
 def fill_normal(X, y, classes):
-    """Normal values in place, by blocks of rows; some features tell the class."""
+    """Fill X with normal values, by blocks of rows; some features depend on the class."""
     random = np.random.default_rng(0)
     centres = random.standard_normal((classes, min(10, X.shape[1]))) * (1 if classes == 2 else 4)
     size = max(1, 10_000_000 // X.shape[1])
@@ -115,7 +115,7 @@ def fill_normal(X, y, classes):
 
 
 def make_images(rows, path):
-    """The training images, repeated as often as needed."""
+    """Return the training images, repeated as often as needed."""
     X, y, _, _ = arrays.load(path)
     images = np.empty((rows, 28, 28), dtype=np.uint8)
     for first in range(0, rows, len(X)):
@@ -155,7 +155,7 @@ def make_forest(setting, trees):
 
 def measure(setting, path, folder):
     X, y = make_data(setting, path, folder)
-    make_forest(setting, 2).fit(X[:20], y[:20])  # what a first call costs is not counted
+    make_forest(setting, 2).fit(X[:20], y[:20])  # the cost of a first call is not counted
     forest = make_forest(setting, setting["trees"])
     with Meter() as fit:
         forest.fit(X, y)
@@ -186,7 +186,7 @@ def measure(setting, path, folder):
 
 
 def cases(quick):
-    """Settings by section. Those of a section that are compared follow one another in time."""
+    """Return settings by section. Those that are compared follow one another in time."""
     small = 20 if quick else 1
     images = {"data": "images", "dictionary": IMAGE_PATCH, "candidates": 28, "classes": 10}
     table = {"data": "memmap", "rows": 10_000_000 // small, "features": 100, "trees": 10}
@@ -214,7 +214,7 @@ def cases(quick):
 
 
 def exponent(section, rows):
-    """The slope of CPU-seconds over what grows, both in logarithms."""
+    """Return the slope of log CPU-seconds against the logarithm of what grows."""
     x = growing(section, rows)
     return np.polyfit(np.log(x), np.log([row["fit_cpu_s"] for row in rows]), 1)[0]
 
@@ -237,7 +237,7 @@ def append(path, row):
 
 
 def read(path):
-    """The latest run of each setting, by section."""
+    """Return the latest run of each setting, by section."""
     latest = {}
     with path.open(newline="") as file:
         for row in csv.DictReader(file):
@@ -291,7 +291,7 @@ def publish(folder):
         for section, rows in sections.items()
         if section.startswith("growth") and len(rows) > 1
     )
-    slopes += "\n\nMore candidates make smaller trees, so that their power is below one."
+    slopes += "\n\nMore candidates make smaller trees, so their power is below one."
     text = f"# Scale\n\n{'; '.join(facts)}.\n\n{table}\n{slopes}\n\n![growth](scale.png)\n"
     write_whole(folder / "scale.md", text)
     print(text)

@@ -48,7 +48,7 @@ def write(folder):
 
 
 def _comparable(fits):
-    """The second largest and the largest number of rows that peers were measured at."""
+    """Return the two largest numbers of rows that peers were measured at."""
     with_peers = {row["rows"] for row in fits if row["model"] == SKLEARN_RF}
     boosted = {row["rows"] for row in fits if row["model"] == XGBOOST} & with_peers
     return sorted(boosted or with_peers)[-2:]

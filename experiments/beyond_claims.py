@@ -1,4 +1,4 @@
-"""What was to be reached beyond the paper, and whether it was; every loss to a peer.
+"""Targets beyond the paper and whether they were met, and every loss to a peer.
 
 Tables for docs/beyond.md and docs/choose.md, from the rows of the studies.
 """
@@ -27,7 +27,7 @@ STUDIES = {
     "tables": beyond_tables,
 }
 NOT_MEASURED = "not measured"
-# Highest mean errors: (study, data, n, classifier, target).
+# The highest mean errors that meet a target: (study, data, n, classifier, target).
 TARGETS = (
     ("images", "MNIST", 1000, "boosting image", 0.037),
     ("images", "MNIST", 10_000, "boosting image", 0.0135),
@@ -52,7 +52,7 @@ def load(csvs):
 
 
 def write(csvs):
-    """Write all tables; none without rows."""
+    """Write all tables, if there are rows."""
     studies = load(csvs)
     if not any(studies.values()):
         return
@@ -81,7 +81,7 @@ def claims(studies):
 
 
 def claim(title, target, values, excess):
-    """A line: `excess` should be at or below zero on average."""
+    """Return a line of the table; `excess` should be at or below zero on average."""
     if not len(values):
         return [title, target, NOT_MEASURED, ""]
     return [title, target, tables.rate_and_error(list(values)), verdict(np.array(excess))]
@@ -94,12 +94,12 @@ def at_most(studies, study, data, n, classifier, target):
 
 
 def paired(a, b):
-    """Differences over the repeats that both have: the same samples."""
+    """Return the differences over the repeats that both have, which have the same samples."""
     return np.array([a[repeat] - b[repeat] for repeat in sorted(a.keys() & b.keys())])
 
 
 def best(rows, data, n, wanted):
-    """The classifier of the lowest mean loss at a place, and its losses."""
+    """Return the classifier with the lowest mean loss at a place, and its losses."""
     at = {
         name: by_repeat(rows, data, n, name, "loss")
         for name in sorted({row["classifier"] for row in rows})
@@ -113,7 +113,7 @@ def best(rows, data, n, wanted):
 
 
 def against_network(rows):
-    """The best of ours at each size against the network, on the same images."""
+    """Compare the best of ours at each size with the network, on the same images."""
     lines = []
     for n in sorted({row["n"] for row in rows if beyond.ours(row["classifier"])}):
         name, ours = best(rows, "MNIST", n, beyond.ours)
@@ -183,7 +183,7 @@ def more_auc(rows):
 
 
 def behind_rival(rows):
-    """One line for all kinds of tables: those that miss are named."""
+    """Return one line for all kinds of tables; it names those that miss the target."""
     title = f"tables: kinds on which *{beyond_tables.OURS}* is behind {beyond_tables.RIVAL}"
     target = f"none by more than {beyond_tables.MARGIN} points"
     gaps = {data: beyond_tables.ahead(rows, data) for data in beyond_tables.KINDS}
@@ -203,7 +203,7 @@ def behind_rival(rows):
 
 
 def places(rows):
-    """Where any of ours was measured: (data, n), in the order of the rows' studies."""
+    """Return the places, (data, n), where any of ours was measured."""
     return sorted({(row["data"], row["n"]) for row in rows if beyond.ours(row["classifier"])})
 
 
@@ -217,7 +217,7 @@ def is_peer(name):
 
 
 def contests(studies):
-    """Each of ours against the best peer of each place: how often not above, and where above."""
+    """Compare each of ours with the best peer of each place: how often, and where, it is above."""
     lines = []
     for study, rows in studies.items():
         names = dict.fromkeys(row["classifier"] for row in rows if beyond.ours(row["classifier"]))
@@ -240,7 +240,7 @@ def contests(studies):
 
 
 def lost(studies):
-    """Where even the best of ours is above the best peer."""
+    """List the places where even the best of ours is above the best peer."""
     lines = []
     for study, rows in studies.items():
         for data, n in places(rows):
@@ -265,7 +265,7 @@ GENERATED = {
     measure: tuple(data for data, kind in beyond_tables.KINDS.items() if kind.measure == measure)
     for measure in (beyond_tables.ACCURACY, beyond_tables.R2)
 }
-# What a line shows the mean of: its title, study, data, and n where there are several.
+# The lines: title, study, data that it shows the mean of, and n where there are several.
 CHOICES = (
     *((f"images: MNIST, n = {n:,}", "images", ("MNIST",), n) for n in (100, 1000, 10_000, 60_000)),
     (f"series of one channel, mean of {len(ONE_CHANNEL)} sets", "series", ONE_CHANNEL, None),
@@ -307,7 +307,7 @@ COLUMNS = {
 
 
 def choice(studies, measure, text):
-    """Problems by estimators: means over data and repeats; the lowest loss of a problem is bold."""
+    """Return a table of problems by estimators: means over data and repeats, the lowest in bold."""
     lines = []
     for title, study, data, n in CHOICES:
         rows = [row for row in studies[study] if row["data"] in data and n in (None, row["n"])]
@@ -337,7 +337,7 @@ def choice(studies, measure, text):
 
 
 def plain_and_best(studies):
-    """Patches with the paper's setting and with defaults, beside the best of ours and of others.
+    """Compare patches, in the paper's setting and with defaults, to the best of ours and others.
 
     Lines without patches are left out. A cell is empty where a setting was not measured.
     """
@@ -359,7 +359,7 @@ def plain_and_best(studies):
 
 
 def means_over(rows, data, measure):
-    """Of each classifier that has rows for all of the data: the mean of its means on each."""
+    """Return for each classifier with rows for all of the data the mean of its means on each."""
     groups = tables.group(rows, "classifier", "data")
     return {
         name: float(np.mean([np.mean([row[measure] for row in groups[name, one]]) for one in data]))

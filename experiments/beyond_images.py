@@ -1,4 +1,4 @@
-"""MNIST beyond the paper: channels and pairs of patches, boosting, copies of the images.
+"""MNIST beyond the paper: views and pairs of patches, boosting, copies of the images.
 
 Training images and test images are those of the study `mnist`, whose rows are the peers.
 """
@@ -16,8 +16,8 @@ DATA = mnist.DATA
 CLASSIFIERS = ("forest image", "boosting image", "boosting image + copies")
 REPEATS = 5
 QUICK_REPEATS = 1
-# CPU-seconds of a fit of 10,000 images and of predicting 10,000, rough, and the power of n by which
-# the fit grows.
+# Rough CPU-seconds of a fit to 10,000 images and of predicting 10,000, and the power of n by which
+# the time of the fit grows.
 COSTS = {
     "forest image": (9.0, 2.0, 1.2),
     "boosting image": (10.0, 1.5, 1.0),
@@ -28,7 +28,7 @@ TICKS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 
 
 def tasks(quick):
-    mnist.images()  # says what is missing before any work
+    mnist.images()  # fails before any work if data are missing
     return [
         Task(
             STUDY,
@@ -54,7 +54,7 @@ def run(task):
 
 
 def rows(csvs):
-    """Ours and the peers'; none without ours."""
+    """Return our rows and those of the peers; none without ours."""
     found = read(csvs, STUDY)
     return beyond.with_loss([*found, *read(csvs, mnist.STUDY)]) if found else []
 

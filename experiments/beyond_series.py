@@ -1,6 +1,6 @@
 """Series beyond the paper: dictionaries by name, boosting, a ridge classifier; and MiniRocket.
 
-All on the split that the sets come with, so the spread over repeats is that of the seed alone.
+All use the split that the sets come with, so the spread over repeats is that of the seed alone.
 """
 
 import sys
@@ -32,7 +32,7 @@ OURS = (
 MINIROCKET = "MiniRocket"
 PEERS = (beyond.PEER, MINIROCKET)
 CHANNEL_AXIS = 0  # samples are (channels, time)
-# CPU-seconds of a task: a constant, and one for a million training values. Rough.
+# Rough CPU-seconds of a task: a constant, and a slope per million training values.
 SECONDS = {
     "forest patch": (0.1, 0.5),
     "forest series": (0.2, 5.0),
@@ -44,7 +44,7 @@ SECONDS = {
 
 
 def tasks(quick):
-    """What is to be done. Sets that cannot be had are named on screen, and left out."""
+    """Return what is to be done. Sets that are not available are named on screen and left out."""
     found, reasons = [], []
     for name in QUICK_SETS if quick else (*SETS, *EEG):
         try:
@@ -102,7 +102,7 @@ def rows(csvs):
 
 
 def means(found, classifier):
-    """By repeat, the mean error over the archive sets that all classifiers have finished."""
+    """Return by repeat the mean error over the archive sets, if all classifiers have finished."""
     cells = tables.group(found, "data", "classifier", "repeat")
     classifiers = {classifier, *(row["classifier"] for row in found)}
     repeats = sorted({row["repeat"] for row in found})
@@ -122,7 +122,7 @@ def figures(csvs, pngs):
 
 
 def table(found):
-    """Sets by classifiers: mean error ± its standard error; the lowest of a set is bold."""
+    """Return a table of sets by classifiers: mean error ± standard error, the lowest in bold."""
     cells = {
         key: [row["error"] for row in of_cell]
         for key, of_cell in tables.group(found, "data", "classifier").items()
@@ -150,11 +150,11 @@ def line(title, cells):
 
 
 def draw(found):
-    """A row of points for each set: mean errors of all classifiers."""
+    """Draw a row of points per set: the mean errors of all classifiers."""
     sets = [name for name in (*SETS, *EEG) if any(row["data"] == name for row in found)]
     figure, axes = plt.subplots(figsize=(9, 0.45 * len(sets) + 1.5), layout="constrained")
     for i, classifier in enumerate((*OURS, *PEERS)):
-        lower = 0.09 * (i - len(OURS) / 2)  # so that equal ones do not hide each other
+        lower = 0.09 * (i - len(OURS) / 2)  # shifted, so that equal ones do not hide each other
         places, errors, spreads = [], [], []
         for place, name in enumerate(sets):
             values = [

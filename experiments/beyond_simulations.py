@@ -24,8 +24,8 @@ SERIES = (
 )
 IMAGES = ("forest patch", "forest image", "forest auto", "boosting image", "boosting auto")
 CLASSIFIERS = {"A": (*SERIES, beyond.WRAPPING), "B": IMAGES, "C": SERIES, "D": SERIES}
-CHANNEL_AXIS = {"D": 0}  # three coupled quantities, one a row
-# CPU-seconds of a fit of 1,000 rows and of predicting 10,000, rough: all else is a second.
+CHANNEL_AXIS = {"D": 0}  # three coupled quantities, one per row
+# Rough CPU-seconds of a fit to 1,000 rows and of predicting 10,000; a second each for all others.
 COSTS = {
     "forest series": (4.0, 3.0),
     "forest series-pooled": (6.0, 4.0),
@@ -70,7 +70,7 @@ def run(task):
 
 
 def rows(csvs):
-    """Ours, and the peers' at our sizes; none without ours."""
+    """Return our rows, and those of the peers at our sizes; none without ours."""
     found = read(csvs, STUDY)
     places = {(row["data"], row["n"]) for row in found}
     peers = [row for row in read(csvs, simulations.STUDY) if (row["data"], row["n"]) in places]

@@ -1,6 +1,7 @@
 """Volumes: shapes of adrenal glands, 28 x 28 x 28, normal or with a mass (AdrenalMNIST3D).
 
-Trained on the training part alone: nothing is chosen, so the validation part is not used.
+Models are trained on the training part alone. Nothing is chosen, so the validation part is not
+used.
 """
 
 import functools
@@ -18,11 +19,11 @@ STUDY = Path(__file__).stem
 CLASSIFIERS = ("forest patch", "forest image", beyond.PEER)
 REPEATS = 5
 QUICK_REPEATS = 1
-COSTS = {"forest patch": 15.0, "forest image": 60.0, beyond.PEER: 30.0}  # CPU-seconds, rough
+COSTS = {"forest patch": 15.0, "forest image": 60.0, beyond.PEER: 30.0}  # rough CPU-seconds
 
 
 def tasks(quick):
-    volumes()  # says what is missing before any work
+    volumes()  # fails before any work if data are missing
     return [
         Task(
             STUDY,

@@ -1,7 +1,7 @@
-"""Which of the paper's claims hold in our rows; results/claims.md says it claim by claim.
+"""Which of the paper's claims hold in our rows; results/claims.md lists them claim by claim.
 
-    python experiments/claims.py            from the full results
-    python experiments/claims.py --quick    from the quick ones, whose sizes are not the paper's
+    python -m experiments.claims            from the full results
+    python -m experiments.claims --quick    from the quick ones, whose sizes are not the paper's
 
 1. The mean error of MORF is at or below the authors' published one at every n on A, B, C and MNIST,
    within one standard error of ours.
@@ -27,7 +27,7 @@ CONVOLUTIONAL = ("ConvNet",)
 PUBLISHED = ("A-line", "B", "C", "MNIST")
 LEAVES = ("A-line", "A", "B", "C")
 CONTESTS = ("A-line", "A", "B", "C", "D", "E", "MNIST")
-# Where single pixels are enough, and everyone is right, there is nothing to beat.
+# Where single pixels are enough and every method is right, there is nothing to beat.
 SMALL = {"B": 100}
 YES, NEAR, NO = "yes", "within one standard error", "**no**"
 
@@ -37,7 +37,7 @@ def load(csvs):
 
 
 def by_repeat(rows, data, n, classifier, measure="error"):
-    """Values of the repeats."""
+    """Return the values of a measure by repeat."""
     wanted = (data, n, classifier)
     return {
         row["repeat"]: row[measure]
@@ -47,7 +47,7 @@ def by_repeat(rows, data, n, classifier, measure="error"):
 
 
 def verdict(excess):
-    """Of values that should be at or below zero on average."""
+    """Judge values that should be at or below zero on average."""
     mean = float(np.mean(excess))
     if mean <= 0:
         return YES
@@ -86,7 +86,7 @@ def leaves(rows):
 
 
 def contests(rows):
-    """MORF against the best of the others, on the same samples."""
+    """Compare MORF with the best of the others, on the same samples."""
     lines = []
     names = sorted({row["classifier"] for row in rows} - {OURS, *CONVOLUTIONAL, *VARIANTS})
     for data in CONTESTS:
@@ -101,7 +101,7 @@ def contests(rows):
             if not means:
                 continue
             best = min(means, key=means.get)
-            # Over the repeats that both have: the same samples.
+            # Only repeats that both have, which have the same samples.
             both = sorted(ours.keys() & others[best].keys())
             excess = np.array([ours[repeat] - others[best][repeat] for repeat in both])
             lines.append(
@@ -165,7 +165,7 @@ def main():
     csvs = args.out or folder(args.quick)
     write(csvs)
     if not (csvs / "claims.md").exists():
-        sys.exit(f"There are no results in {csvs}; run experiments/paper.py first.")
+        sys.exit(f"There are no results in {csvs}; run make paper first.")
     print((csvs / "claims.md").read_text())
 
 

@@ -44,7 +44,7 @@ def figures(csvs, pngs):
 
 
 def table(rows):
-    """The trees at the largest size of each simulation."""
+    """Describe the trees at the largest size of each simulation."""
     lines = []
     for data in SIMULATIONS:
         found = [row for row in rows if row["data"] == data]

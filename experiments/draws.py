@@ -1,7 +1,7 @@
-"""How far a single draw of the data may fall from the mean: MORF at the small sizes, drawn often.
+"""How far a single draw of the data may fall from the mean: MORF on many draws of small size.
 
-The authors' repeats reused one draw of the data, so a published rate is one draw too. Five repeats
-of ours do not say whether a rate below our mean is better, or lucky; a hundred do.
+The authors' repeats reused one draw of the data, so a published rate is one draw as well. Five of
+our repeats cannot tell whether a rate below our mean is better or lucky; a hundred can.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ DRAWS = 100
 QUICK_DRAWS = 5
 TEST_SAMPLES = 2000  # the authors'
 FIRST_SEED = 10_000  # far from those of the other studies
-AT_ONCE = 20  # draws in a task
+AT_ONCE = 20  # draws per task
 
 
 def tasks(quick):
@@ -41,7 +41,7 @@ def tasks(quick):
 
 
 def run(task):
-    """A row for each draw."""
+    """Return a row per draw."""
     data, n = task.key["data"], int(task.key["n"])
     simulation = SIMULATIONS[data]
     rows = []

@@ -1,7 +1,7 @@
-"""Why the RBF SVM is ahead of MORF on D: the energy of a sample, its sum of squares, tells a lot.
+"""Why the RBF SVM is ahead of MORF on D: the energy of a sample, its sum of squares, says much.
 
-Three classifiers: a cut of the energy at its median, which needs no training; the RBF SVM; and the
-same with all samples scaled to the same energy, so that only their form is left.
+The study compares a threshold on the energy at its median, which needs no training, with the RBF
+SVM, and with the RBF SVM and MORF after all samples were scaled to the same energy.
 """
 
 from pathlib import Path

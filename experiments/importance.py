@@ -1,7 +1,7 @@
 """Importance maps for 3 against 5: where the forests look, beside the mean images.
 
-100 threes and 100 fives of MNIST, drawn anew in each repeat. A map is the share of a forest's
-splits that use each pixel, the paper's measure.
+Each repeat draws 100 threes and 100 fives of MNIST anew. A map shows the share of a forest's splits
+that use each pixel, which is the paper's measure.
 """
 
 import functools
@@ -27,7 +27,7 @@ DARK = 2.55
 
 
 def tasks(quick):
-    images()  # says what is missing before any work
+    images()  # fails before any work if data are missing
     repeats = 1 if quick else REPEATS
     wanted = [(name, 0) for name in MEANS]
     wanted += [(name, repeat) for name in MAPS for repeat in range(repeats)]
@@ -41,7 +41,7 @@ def images():
 
 
 def run(task):
-    """28 rows, one for each row of the map."""
+    """Return 28 rows, one per row of the map."""
     name, repeat = task.key["map"], int(task.key["repeat"])
     if name in MEANS:
         values = images()[DIGITS[MEANS.index(name)]].mean(axis=0)
@@ -61,7 +61,7 @@ def run(task):
 
 
 def maps(rows):
-    """Arrays of 28 x 28, by name and repeat."""
+    """Return arrays of 28 x 28 by name and repeat."""
     found = {}
     for key, lines in tables.group(rows, "map", "repeat").items():
         lines = sorted(lines, key=lambda row: row["row"])
@@ -81,8 +81,8 @@ def figures(csvs, pngs):
         panel.imshow(values, cmap="gray_r")
         panel.set_title(title)
         style.plain_image(panel)
-    # A patch uses many pixels and a random forest's split one: in units of the mean pixel, the maps
-    # can be compared.
+    # A patch uses many pixels and a random forest's split uses one, so maps are compared in units
+    # of the mean pixel.
     shown = [found[name, 0] / found[name, 0].mean() for name in MAPS]
     highest = max(values.max() for values in shown)
     for panel, values, name in zip(axes[1], shown, MAPS, strict=True):
@@ -97,7 +97,7 @@ def figures(csvs, pngs):
 
 
 def table(found):
-    """How much of a map falls on the background, and how rough it is."""
+    """Tell how much of a map falls on the background, and how rough it is."""
     background = np.maximum(*(found[name, 0] for name in MEANS)) < DARK
     lines = []
     for name in MAPS:
@@ -110,6 +110,6 @@ def table(found):
 
 
 def roughness(values):
-    """Mean difference between neighbouring pixels, as a multiple of the mean pixel."""
+    """Return the mean difference between neighbouring pixels as a multiple of the mean pixel."""
     steps = [np.abs(np.diff(values, axis=axis)).mean() for axis in (0, 1)]
     return float(np.mean(steps) / values.mean())

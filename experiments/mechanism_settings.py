@@ -35,7 +35,7 @@ AS_IS = "as it is"
 
 
 def channel_axis(shape):
-    """The first axis of a sample with two holds its channels."""
+    """Return the channel axis: the first axis of a sample with two."""
     return 0 if len(shape) == 2 else None
 
 
@@ -43,7 +43,7 @@ def channel_axis(shape):
 
 
 def ridge(change=None):
-    """The ridge classifier over the pooled atoms of series, some parts of which are changed."""
+    """Return a function that makes the ridge classifier over pooled atoms, changed in a part."""
 
     def make(shape):
         return AtomRidgeClassifier(
@@ -70,7 +70,7 @@ def without(*names):
 
 
 def changed(names=PARTS[:3], **parameters):
-    """The same atoms with other parameters."""
+    """Return a change of parameters of some parts."""
 
     def change(shape, parts):
         for name in names:
@@ -84,7 +84,7 @@ COUNTING = {"pool": ["proportion"] * 8 + ["max", "min"], "window": 1.0, "dilatio
 
 
 def kernels(*arguments, **parameters):
-    """Other kernels in the place of the competing ones."""
+    """Return a change that replaces the competing kernels by others."""
 
     def change(shape, parts):
         views = [Raw(), Difference(len(shape) - 1)]
@@ -100,14 +100,14 @@ def raw_alone(shape, parts):
 
 
 def within_sensors(shape, parts):
-    """Pairs whose second interval stands on the same sensor."""
+    """Keep the second interval of pairs on the same sensor."""
     for name in PARTS[:2]:
         parts[name].set_params(reach=(0,) * (len(shape) - 1) + (max(1, shape[-1] // 3),))
     return parts
 
 
 def steps(shape, parts):
-    """Intervals side by side in the place of those apart."""
+    """Replace intervals apart by intervals side by side."""
     third = max(1, shape[-1] // 3)
     given = {"axes": len(shape) - 1, "size_distribution": "log", "window": 1.0}
     given["pool"] = parts["pairs"].pool
@@ -154,7 +154,7 @@ RIDGE = {
 
 
 def forest(make_dictionary, channels=True, **parameters):
-    """A small forest; `channels` says that the first axis of two holds channels."""
+    """Return a function that makes a small forest; `channels`: the first of two axes has them."""
     return lambda shape: MorfClassifier(
         make_dictionary(shape),
         n_estimators=TREES,
@@ -182,7 +182,7 @@ SERIES_PARTS = ("intervals", "steps", "variances", "pooled")
 
 
 def series_without(*names):
-    """The atoms of "series" that all trees share, less some parts."""
+    """Return a function that makes the atoms of "series" without some parts."""
 
     def make(shape):
         whole = series(shape)
@@ -222,7 +222,7 @@ SERIES = {
 
 
 def image(gradients=True, magnitudes=True, raw=True, pairs="pair", patches=True, every_node=False):
-    """The atoms of "image", less some parts."""
+    """Return a function that makes the atoms of "image" without some parts."""
 
     def make(shape):
         half = tuple(max(2, round(size / 2)) for size in shape)
@@ -321,7 +321,7 @@ PATCHES = {
 
 
 def over_sensors(size, contiguous):
-    """Patches over up to so many sensors: neighbours, or any."""
+    """Return a function that makes patches over several sensors, neighbouring ones or any."""
 
     def make(shape):
         largest = (min(size, shape[0]), max(1, shape[-1] // 4))

@@ -30,7 +30,7 @@ SIMULATED = {"n": 200, "tested": 2000, "first": 300}  # repeats far from those o
 DIGITS, DIGITS_TRAINED = "digits", 300
 MNIST_TRAINED, MNIST_TESTED = 1000, 2000
 TABLE_TRAINED, TABLE_TESTED = 1000, 2000
-# Sets of the archives that are not solved by whatever atoms: others cannot tell settings apart.
+# Sets that any atoms solve cannot tell settings apart.
 SOLVED = ("BasicMotions", "CBF", "Coffee")
 SETS = (*(name for name in realdata.CHECKSUMS if name not in SOLVED), "finger")
 CHANNELS = ("D", "E", "Epilepsy", "Libras", "NATOPS", "RacketSports")
@@ -39,7 +39,7 @@ TABLES = tuple(
     for name, kind in beyond_tables.KINDS.items()
     if kind.measure == beyond_tables.ACCURACY and not kind.real
 )
-# Means over so many data sets or more have the standard error over these; others over all repeats.
+# Means over this many data sets or more have the standard error over sets, others over repeats.
 MANY = 5
 
 
@@ -56,7 +56,7 @@ GROUPS = {
     "series, ridge": Group(SETS, mechanism_settings.RIDGE),
     "series, forest": Group(SETS, mechanism_settings.SERIES),
     "simulations": Group(("A", "C", "D"), mechanism_settings.SERIES),
-    "images": Group((DIGITS, mnist.DATA), mechanism_settings.IMAGES, 10),
+    "images": Group((DIGITS, mnist.DATA), mechanism_settings.IMAGES),
     "patches": Group(("A", "C", "D"), mechanism_settings.PATCHES, 10),
     "sensors": Group(CHANNELS, mechanism_settings.SENSORS),
     "tables": Group(TABLES, mechanism_settings.TABLES),
@@ -67,7 +67,7 @@ GROUPS = {
 
 
 def samples(data, repeat):
-    """Training samples and labels of a repeat, then those for testing."""
+    """Return training samples and labels of a repeat, then those for testing."""
     if data in simulations.SIMULATIONS:
         return simulations.samples(
             data, SIMULATED["n"], SIMULATED["first"] + repeat, SIMULATED["tested"]
@@ -86,13 +86,13 @@ def samples(data, repeat):
         parts = beyond_tables.samples(data, repeat, TABLE_TRAINED, TABLE_TESTED)
         return parts[0], parts[2], parts[1], parts[3]
     found = series.load(data)
-    train, test = series.split(found, 1 + repeat)  # dealt anew: not the split of other tables
+    train, test = series.split(found, 1 + repeat)  # a new split, which no other table shows
     return found.X[train], found.y[train], found.X[test], found.y[test]
 
 
 @functools.cache
 def reason_against(data):
-    """Why a data set cannot be had; None if it can."""
+    """Return why a data set is not available; None if it is."""
     try:
         samples(data, 0)
     except (OSError, ValueError, LookupError) as error:
@@ -104,7 +104,7 @@ def reason_against(data):
 
 
 def tasks(quick):
-    """All settings of a group on one repeat of one data set make one task."""
+    """Return the tasks; each runs all settings of a group on one repeat of one data set."""
     found = []
     for name, group in GROUPS.items():
         for data in group.data[:1] if quick else group.data:
@@ -118,7 +118,7 @@ def tasks(quick):
 
 
 def run(task):
-    """A row for each setting."""
+    """Return a row per setting."""
     group, repeat = GROUPS[task.key["group"]], int(task.key["repeat"])
     X, y, X_test, y_test = samples(task.key["data"], repeat)
     rows = []
@@ -165,7 +165,7 @@ GAIN, LOSS, NEITHER = "gains", "loses", "no measurable difference"
 
 
 def compared(found, comparison):
-    """A line; none while one of the settings lacks rows."""
+    """Return a line of the table; None while one of the settings lacks rows."""
     cells = {
         (row["data"], row["repeat"], row["setting"]): row
         for row in found
@@ -197,11 +197,11 @@ def compared(found, comparison):
 
 
 def mean_difference(pairs):
-    """Error with the mechanism less that without it, and the standard error of this mean."""
+    """Return the mean error with the mechanism less that without it, and its standard error."""
     by_data = [np.mean([on["error"] - off["error"] for on, off in of]) for of in pairs.values()]
     if len(pairs) >= MANY:
         return float(np.mean(by_data)), tables.standard_error(by_data)
-    # Within each data set: that sets differ is no noise of a mean over these very sets.
+    # Within each data set: differences between sets are no noise of a mean over these very sets.
     each = [np.array([on["error"] - off["error"] for on, off in of]) for of in pairs.values()]
     squares = [tables.standard_error(list(values)) ** 2 for values in each]
     return float(np.mean(by_data)), float(np.sqrt(sum(squares)) / len(each))

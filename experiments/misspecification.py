@@ -1,7 +1,7 @@
 """How much the sizes of the patches matter: simulations A, B and C with other sizes than the best.
 
-The optimum is that of a grid on 2,000 samples (5-fold cross-validation). Then each setting is
-scored on 500 other samples by 10-fold stratified cross-validation, and compared with the optimum:
+The optimum comes from a grid on 2,000 samples (5-fold cross-validation). Each setting is then
+scored on 500 other samples by 10-fold stratified cross-validation and compared with the optimum, as
 the difference of accuracies in units of the standard deviation of the optimum's folds.
 """
 
@@ -65,7 +65,7 @@ def tasks(quick):
 
 
 def run(task):
-    """A row for each fold."""
+    """Return a row per fold."""
     key = task.key
     simulation = SIMULATIONS[key["data"]]
     samples, folds, seed = STAGES[key["stage"]]
@@ -91,7 +91,7 @@ SETTING = ("min_rows", "max_rows", "min_columns", "max_columns")
 
 
 def scores(rows, data, stage):
-    """Accuracies of the folds by setting."""
+    """Return the accuracies of the folds by setting."""
     rows = [row for row in rows if row["data"] == data and row["stage"] == stage]
     return {
         setting: np.array([row["accuracy"] for row in sorted(found, key=lambda row: row["fold"])])
@@ -100,7 +100,7 @@ def scores(rows, data, stage):
 
 
 def optimum(rows, data):
-    """The setting that is best on the grid; none while a setting has but one of its stages."""
+    """Return the best setting of the grid, or None while a setting lacks one of its stages."""
     grid, folds = scores(rows, data, "grid"), scores(rows, data, "folds")
     if grid.keys() != folds.keys():
         return None
@@ -108,7 +108,7 @@ def optimum(rows, data):
 
 
 def z_scores(accuracies, reference):
-    """In units of the spread of the optimum's folds."""
+    """Return differences from the optimum in units of the spread of its folds."""
     return (accuracies - reference.mean()) / reference.std(ddof=1)
 
 
@@ -123,7 +123,8 @@ def figures(csvs, pngs):
     lines = []
     for axes, data in zip(panels[0], names, strict=True):
         folds, best = scores(rows, data, "folds"), optimum(rows, data)
-        # The folds of B hardly differ, so that z-scores would say nothing: accuracy, as the paper.
+        # The folds of B hardly differ and z-scores would say nothing, so it shows accuracy as the
+        # paper does.
         plain = data == "B"
         means = {
             setting: (values if plain else z_scores(values, folds[best])).mean()
@@ -156,7 +157,7 @@ def papers_choice(data):
 
 
 def draw_map(axes, means, frames, plain):
-    """Settings as cells: smallest against largest size, or heights against widths."""
+    """Draw settings as cells: smallest against largest size, or heights against widths."""
     one_axis = all(setting[:2] == (1, 1) for setting in means)
 
     def place(setting):

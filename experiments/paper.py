@@ -21,7 +21,7 @@ from experiments import beyond_claims, claims, durations, page, runner
 from experiments.progress import Progress, duration
 from experiments.store import FOLDER, Store, folder
 
-# In the order of the work: MNIST, the longest, is last. Each is a module with tasks(quick),
+# In the order of the work; MNIST, the longest, is last. Each is a module with tasks(quick),
 # run(task) and figures(csvs, pngs).
 STUDIES = (
     "projections",
@@ -78,14 +78,14 @@ def condition(text):
 
 
 def plan(args, store):
-    """The tasks that are left, and the studies that cannot be run."""
+    """Return the tasks that are left, and the studies that cannot be run."""
     left, impossible = [], {}
     for name in (*STUDIES, *BEYOND):
         if name not in args.only:
             continue
         try:
             tasks = importlib.import_module(f"experiments.{name}").tasks(args.quick)
-        except (OSError, ValueError, LookupError) as error:  # its data is not to be had
+        except (OSError, ValueError, LookupError) as error:  # its data are not available
             impossible[name] = str(error)
             continue
         tasks = [
@@ -111,7 +111,7 @@ def cheapest(tasks):
 
 
 def measure(tasks, args, store):
-    """Run the tasks; returns how many failed for each reason."""
+    """Run the tasks, and return how many failed for each reason."""
     progress = Progress(tasks, args.jobs)
     reasons = Counter()
 
@@ -120,7 +120,7 @@ def measure(tasks, args, store):
         progress.finish(task, seconds)
 
     def failed(task, reason):
-        if not reasons[reason]:  # the same trouble is told once
+        if not reasons[reason]:  # report the same trouble once
             progress.say(f"FAILED {task}: {reason}")
         reasons[reason] += 1
         progress.finish(task)
@@ -130,7 +130,7 @@ def measure(tasks, args, store):
 
 
 def draw(csvs):
-    """Tables and figures of everything that has rows."""
+    """Draw tables and figures of everything that has rows."""
     for name in (*STUDIES, *BEYOND, *VIEWS):
         importlib.import_module(f"experiments.{name}").figures(csvs, csvs)
     claims.write(csvs)

@@ -1,8 +1,8 @@
-"""Real data: eleven sets of the UCR and UEA archives, three of EEG, one in two forms, and volumes.
+"""Real data: eleven sets of the UCR and UEA archives, three of EEG (one in two forms), volumes.
 
 They are read from a folder that you name, by an argument or by the variable MORFOREST_DATA;
 README.md describes its layout. Sets of the archives that are not there are fetched with aeon, if it
-is installed and the network allows, and kept in `.data`. Whatever the way, a checksum must be met.
+is installed and the network allows, and kept in `.data`. All must match a checksum.
 """
 
 import hashlib
@@ -20,8 +20,8 @@ ARCHIVE = "UCR/UEA archive, timeseriesclassification.com"
 FINGER = "BCI competition II, set IV, as in the public repository sunjianjunraymon/CBFP-BCI-II-IV"
 GIVEN = arrays.ARRAYS
 FRAGILITY_FOLDS = 10
-# The finger movements again, each electrode of the left less its mirror image of the right: what an
-# atom that only adds neighbours cannot form. Not another recording: comparisons over sets omit it.
+# The finger movements again, as each left electrode less its mirror image on the right, which an
+# atom that only adds neighbours cannot form. Comparisons over sets omit it: it is no new recording.
 CONTRAST = "finger-contrast"
 ADRENAL = "adrenal"
 
@@ -51,7 +51,7 @@ class DataSet:
 
 
 class Unavailable(LookupError):
-    """A set is not there, or not what it should be; the message says what to do."""
+    """A set is missing, or is not what it should be; the message says what to do."""
 
 
 CHECKSUMS = {
@@ -116,7 +116,7 @@ RECORDINGS = tuple(name for name in SOURCES if name != ADRENAL)
 
 
 def load(name, folder=None):
-    """The set of that name from `folder`, by default the one that MORFOREST_DATA names."""
+    """Return the set of that name from `folder`, by default the one that MORFOREST_DATA names."""
     if name not in SOURCES:
         raise ValueError(f"no data set {name!r}; there are {', '.join(SOURCES)}")
     source = SOURCES[name]
@@ -136,7 +136,7 @@ def load(name, folder=None):
 
 
 def left_less_right(X, channels):
-    """Channels in pairs: odd numbers are on the left, each has the next even one for a mirror."""
+    """Subtract right from left channels: an odd number has the next even one as its mirror."""
     at = {channel: i for i, channel in enumerate(channels)}
     pairs = [
         (channel, f"{channel[:-1]}{int(channel[-1]) + 1}")
@@ -172,7 +172,7 @@ def _form(name, found):
 
 
 def find(name, folder=None):
-    """The file of a set: in the folder, among what was fetched before, or fetched now."""
+    """Return the file of a set from the folder, from what was fetched before, or fetched now."""
     source = SOURCES[name]
     given = folder or os.environ.get(VARIABLE)
     if given and not Path(given).expanduser().is_dir():
@@ -200,14 +200,14 @@ def _wanted(source):
 
 
 def fetch(name, path):
-    """Put a set of the archives there. Returns why not, if not."""
+    """Fetch a set of the archives to a path. Return None, or the reason of a failure."""
     try:
         from aeon.datasets import load_classification
     except ImportError as error:
         return str(error)
     try:
         parts = [load_classification(name, split=split) for split in ("train", "test")]
-    except Exception as error:  # of the network, the archive or the parser: aeon has no common one
+    except Exception as error:  # aeon has no common error for network, archive and parser
         return f"{type(error).__name__}: {error}"
     classes = sorted({label for _, y in parts for label in y}, key=_class_order)
     given = []  # in the order of GIVEN
@@ -222,7 +222,7 @@ def fetch(name, path):
 
 
 def _class_order(label):
-    """10 comes after 9; other labels are in the order of their letters."""
+    """Sort numbers by value, so that 10 comes after 9, and other labels by their letters."""
     try:
         return (0, float(label), label)
     except ValueError:
@@ -230,7 +230,7 @@ def _class_order(label):
 
 
 def checksum(values):
-    """The same for the same values: of numbers as little-endian float32, of text as UTF-8."""
+    """Return a checksum of values: of numbers as little-endian float32, of text as UTF-8."""
     digest = hashlib.sha256()
     for array in values:
         digest.update(repr(array.shape).encode())

@@ -1,4 +1,4 @@
-"""Tasks in worker processes: one thread each, and the death of one is not that of the run."""
+"""Tasks in worker processes with one thread each; a run survives the death of a worker."""
 
 import contextlib
 import importlib
@@ -12,7 +12,7 @@ from multiprocessing.connection import wait
 
 from experiments.store import Task
 
-# Set before a worker starts, so that every library finds them when it is loaded.
+# These are set before a worker starts, so that every library finds them when it is loaded.
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA")
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in THREADS}
 ONE_THREAD["VECLIB_MAXIMUM_THREADS"] = "1"
@@ -65,7 +65,7 @@ def run(
 
 class _Worker:
     def __init__(self, package):
-        # A fresh interpreter: forked copies of threaded libraries can hang.
+        # A fresh interpreter, because forked copies of threaded libraries can hang.
         context = multiprocessing.get_context("spawn")
         self.connection, far_end = context.Pipe()
         self.process = context.Process(target=_work, args=(far_end, package), daemon=True)
@@ -86,7 +86,7 @@ class _Worker:
 
 
 def _work(connection, package):
-    """What a worker does until the near end is gone."""
+    """Do tasks until the other end of the connection is closed."""
     with contextlib.suppress(EOFError, KeyboardInterrupt, ConnectionError):
         while True:
             task = connection.recv()

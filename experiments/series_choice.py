@@ -1,9 +1,9 @@
-"""How the pooled atoms of series were chosen: the ridge classifier with some dictionaries.
+"""How the pooled atoms of series were chosen: the ridge classifier with several dictionaries.
 
-    python experiments/series_choice.py [--repeats 4]
+    python -m experiments.series_choice [--repeats 4]
 
-Errors on the training parts of the archive sets, by cross-validation, and on sets that come with
-aeon, dealt anew: no test part that stands in another table here is looked at.
+Errors come from cross-validation on the training parts of the archive sets, and from new splits of
+sets that aeon includes. No test part that another table here shows is used.
 """
 
 import argparse
@@ -24,14 +24,14 @@ from morforest import AtomRidgeClassifier, Difference, Kernel, Mixture, Raw
 from morforest.dictionary._presets import choose_dictionary
 
 RESULT = Path(__file__).parent / "results" / "series-choice.md"
-SOLVED = ("BasicMotions", "CBF", "Coffee")  # next to no error, whatever the atoms
+SOLVED = ("BasicMotions", "CBF", "Coffee")  # hardly any error, whatever the atoms
 OTHERS = ("OSULeaf", "ACSF1", "JapaneseVowels", "PickupGestureWiimoteZ")
 LENGTHS = {"ACSF1": 486, "JapaneseVowels": 25, "PickupGestureWiimoteZ": 150}  # resampled to these
 FOLDS = 5
 
 
 def resampled(series, length):
-    """All series in one length, by linear interpolation."""
+    """Return all series with the same length, by linear interpolation."""
     places = np.linspace(0, 1, length)
     return np.array(
         [[np.interp(places, np.linspace(0, 1, len(c)), c) for c in one] for one in series]
@@ -39,7 +39,7 @@ def resampled(series, length):
 
 
 def with_counts(counts, kernels):
-    """The pooled atoms with other shares of counts and extremes, and other kernels."""
+    """Return a function that makes pooled atoms with other shares of proportions and kernels."""
 
     def make(shape):
         found = choose_dictionary("series-pooled", shape, 0).dictionary

@@ -1,7 +1,7 @@
 """The simulations A to E: test error against the number of training samples, for all classifiers.
 
-A repeat draws training and test samples of its own; within a repeat all classifiers see the same
-ones, and smaller training sets are prefixes of larger ones, as in the paper.
+Each repeat draws its own training and test samples. Within a repeat all classifiers see the same
+samples, and smaller training sets are prefixes of larger ones, as in the paper.
 """
 
 import time
@@ -27,9 +27,9 @@ QUICK_SIZES = (50, 200)
 QUICK_REPEATS = 2
 QUICK_TEST_SAMPLES = 2000
 WRAPPING, SHORT = "MORF (wrapping patches)", "MORF (short patches)"
-# MORF with other patches than the paper's.
+# MORF with patches other than the paper's.
 VARIANTS = {WRAPPING: {"boundary": "wrap"}, SHORT: {"min_size": 1, "max_size": (2, 10)}}
-# Not in the paper, and for series alone: the study `series` has it.
+# Not in the paper, and only for series; the study `series` has it.
 ABSENT = ("MiniRocket",)
 
 
@@ -87,7 +87,7 @@ def tasks(quick):
     ]
 
 
-# CPU-seconds for 100 features, rough: of any fit, of 1,000 more rows, and of predicting 10,000.
+# Rough CPU-seconds for 100 features: of any fit, per 1,000 rows, and of predicting 10,000.
 COSTS = {
     "MORF": (0.1, 0.8, 0.3),
     WRAPPING: (0.1, 0.8, 0.3),
@@ -122,13 +122,13 @@ def run(task):
 
 
 def samples(data, n, repeat, tested):
-    """Training samples and labels of a repeat, then those for testing."""
+    """Return training samples and labels of a repeat, then those for testing."""
     make = SIMULATIONS[data].make
     return *make(n, random_state=2 * repeat), *make(tested, random_state=2 * repeat + 1)
 
 
 def fit_and_test(model, X, y, X_test, y_test):
-    """Test error, times, and the size of the trees where there are any of ours."""
+    """Return the test error, times, and for our models the size of the trees."""
     wall, start = time.perf_counter(), time.process_time()
     model.fit(X, y)
     fitted = time.process_time()
@@ -164,7 +164,7 @@ def figures(csvs, pngs):
 
 
 def summary(rows):
-    """The forests of this library beside the published rates, at two sizes."""
+    """Compare the forests of this library with the published rates, at two sizes."""
     lines = []
     for data in ("A-line", "A", "B", "C"):
         for n in (200, 2000):
@@ -184,7 +184,7 @@ def summary(rows):
 
 
 def draw(names, rows):
-    """Above, samples of both classes; below, test error against n."""
+    """Draw samples of both classes above the test error against n."""
     figure = plt.figure(figsize=(3.9 * len(names) + 2.2, 6.6), layout="constrained")
     grid = figure.add_gridspec(2, len(names), height_ratios=(1, 2.1))
     panels = []
@@ -234,7 +234,7 @@ def draw_examples(axes, name, label):
 
 
 def error_table(rows, authors):
-    """Classifiers by sizes: mean test error ± its standard error; the lowest of a size is bold."""
+    """Return a table of classifiers by sizes: mean test error ± standard error, lowest in bold."""
     cells = {
         key: [row["error"] for row in found]
         for key, found in tables.group(rows, "classifier", "n").items()

@@ -1,7 +1,7 @@
-"""Results on disk: one CSV file for each study, with a row as soon as it is known.
+"""Results on disk: one CSV file per study, which gets each row as soon as it is known.
 
-A run that is killed loses nothing but what was under way: the next one skips the tasks whose key is
-in the file already. To measure something again, delete its rows, or the file.
+A run that is killed loses only the tasks in progress: the next one skips the tasks whose key is
+already in the file. To measure something again, delete its rows, or the file.
 """
 
 import csv
@@ -22,8 +22,8 @@ TEXT = ("versions", "date", "machine")  # columns that are never numbers
 class Task:
     """A piece of work that ends in one row or several.
 
-    `key` names them: its columns stand in each row, and no two tasks of a study share all values.
-    `cost` is a guess of its CPU-seconds: for the order of work, and the time left.
+    `key` names them: its columns are in each row, and no two tasks of a study share all values.
+    `cost` is a guess of its CPU-seconds, for the order of work and the time left.
     """
 
     study: str
@@ -48,7 +48,7 @@ class Store:
         self.folder = folder
 
     def pending(self, tasks: Iterable[Task]) -> list[Task]:
-        """Those of the tasks that are not done."""
+        """Return the tasks that are not done."""
         done: dict[tuple, set] = {}
         pending = []
         for task in tasks:
@@ -92,7 +92,7 @@ class Store:
                 )
             writer.writerow(row.values())
         # A kill between two lines would leave half a task that looks like a whole one, so all lines
-        # are one call. Should a disk tear it all the same, `_repair` removes the piece.
+        # are written by one call. If a line is torn nevertheless, `_repair` removes it.
         with path.open("ab") as file:
             _repair(file)
             os.write(file.fileno(), text.getvalue().encode())

@@ -7,8 +7,8 @@ import numpy as np
 from measuring.figures import log_x, plt
 from measuring.tables import group, standard_error
 
-# Forests have full lines and the methods that know of neighbours thick ones; colours and marks
-# differ in lightness too, so that the figures can be read without colour vision.
+# Forests have full lines, and methods that use neighbourhoods have thick ones. Colours also differ
+# in lightness, so that the figures can be read without colour vision.
 CLASSIFIERS = {
     # Beyond the paper.
     "forest patch": {"color": "#e38b97", "linewidth": 1.6, "marker": "o", "zorder": 5},
@@ -62,7 +62,7 @@ plt.rcParams.update(SETTINGS)
 
 
 def curve(rows, x, y):
-    """Sorted places, means and standard errors of y at each."""
+    """Return sorted places, and means and standard errors of y at each."""
     at = {place: [row[y] for row in found] for (place,), found in group(rows, x).items()}
     places = sorted(at)
     means = [statistics.mean(at[place]) for place in places]
@@ -70,7 +70,7 @@ def curve(rows, x, y):
 
 
 def draw_curves(axes, rows, x, y, names=tuple(CLASSIFIERS)):
-    """A line for each classifier, with a band of one standard error where there are repeats."""
+    """Draw a line per classifier, with a band of one standard error where there are repeats."""
     for name in names:
         places, means, errors = curve([row for row in rows if row["classifier"] == name], x, y)
         if not places:
@@ -91,7 +91,7 @@ def short(number):
 
 
 def legend(figure, axes):
-    """One legend for all panels, to the right."""
+    """Draw one legend for all panels, to the right."""
     entries = {}
     for panel in axes:
         entries |= dict(zip(*reversed(panel.get_legend_handles_labels()), strict=True))

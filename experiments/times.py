@@ -13,7 +13,7 @@ from measuring.files import write_whole
 
 NAMES = ("A-line", "B", "C", "MNIST")
 MEASURES = {"train_seconds": "training", "test_seconds": "testing 10,000 samples"}
-LEAST = 1e-3  # the clock of the processor says nothing about less
+LEAST = 1e-3  # shorter CPU times are not measurable
 
 
 def figures(csvs, pngs):
@@ -50,7 +50,7 @@ def figures(csvs, pngs):
 
 
 def table(rows, names):
-    """Median CPU-seconds of training and testing at the largest size of each data set."""
+    """Return median CPU-seconds of training and testing at the largest size of each data set."""
     largest = {name: max(row["n"] for row in rows if row["data"] == name) for name in names}
     lines = []
     for classifier in style.CLASSIFIERS:
