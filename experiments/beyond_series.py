@@ -31,7 +31,7 @@ OURS = (
 )
 MINIROCKET = "MiniRocket"
 PEERS = (beyond.PEER, MINIROCKET)
-CHANNEL_AXIS = 0  # samples are (channels, time)
+CHANNEL_AXIS = 1  # X is (n, channels, time)
 # Rough CPU-seconds of a task: a constant, and a slope per million training values.
 SECONDS = {
     "forest patch": (0.1, 0.5),

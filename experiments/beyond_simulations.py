@@ -24,7 +24,7 @@ SERIES = (
 )
 IMAGES = ("forest patch", "forest image", "forest auto", "boosting image", "boosting auto")
 CLASSIFIERS = {"A": (*SERIES, beyond.WRAPPING), "B": IMAGES, "C": SERIES, "D": SERIES}
-CHANNEL_AXIS = {"D": 0}  # three coupled quantities, one per row
+CHANNEL_AXIS = {"D": 1}  # three coupled quantities, one per row
 # Rough CPU-seconds of a fit to 1,000 rows and of predicting 10,000; a second each for all others.
 COSTS = {
     "forest series": (4.0, 3.0),

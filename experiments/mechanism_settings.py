@@ -23,6 +23,7 @@ from morforest import (
     Patch,
     Raw,
     SeriesCopies,
+    SharedAtoms,
     SparseOblique,
     Square,
     Subset,
@@ -35,8 +36,8 @@ AS_IS = "as it is"
 
 
 def channel_axis(shape):
-    """Return the channel axis: the first axis of a sample with two."""
-    return 0 if len(shape) == 2 else None
+    """Return the axis of X with channels: the first axis of a sample with two."""
+    return 1 if len(shape) == 2 else None
 
 
 # --- pooled atoms of series, judged by the ridge classifier ---------------------------------------
@@ -188,25 +189,23 @@ def series_without(*names):
         whole = series(shape)
         kept = [i for i, name in enumerate(SERIES_PARTS) if name not in names]
         parts = [whole.dictionaries[i] for i in kept]
-        return shared(Mixture(parts, weights=[whole.weights[i] for i in kept]))
+        return SharedAtoms(Mixture(parts, weights=[whole.weights[i] for i in kept]))
 
     return make
 
 
-def shared(dictionary):
-    return Subset(dictionary, per="forest")
+def uncombined(shape):
+    return SharedAtoms(series(shape), combine=None)
 
-
-NO_COMBINATIONS = {"direction": None, "bootstrap": True}
 
 SERIES = {
     AS_IS: forest(lambda shape: "series"),
-    "no combinations": forest(lambda shape: "series", direction=None),
+    "no combinations": forest(uncombined),
     "no variances": forest(series_without("variances")),
     "no steps": forest(series_without("steps")),
     "no atoms in place": forest(series_without("intervals", "steps", "variances")),
     "no pooled atoms": forest(series_without("pooled")),
-    "atoms of a forest": forest(lambda shape: shared(series(shape)), **NO_COMBINATIONS),
+    "atoms of a forest": forest(uncombined, bootstrap=True),
     "atoms of a tree": forest(lambda shape: Subset(series(shape)), bootstrap=True),
     "atoms of a node": forest(series, bootstrap=True),
     "exact splits": forest(lambda shape: "series", splitter="exact"),
@@ -260,10 +259,10 @@ IMAGES = {
     AS_IS: of_images(image()),
     "atoms of a node": of_images(image(every_node=True)),
     "atoms of a forest": of_images(
-        lambda shape: shared(image(every_node=True)(shape)), direction=None
+        lambda shape: SharedAtoms(image(every_node=True)(shape), combine=None)
     ),
     "combinations": of_images(
-        lambda shape: shared(image(every_node=True)(shape)), direction="ridge"
+        lambda shape: SharedAtoms(image(every_node=True)(shape), combine="ridge")
     ),
     "no gradients": of_images(image(gradients=False)),
     "no magnitudes": of_images(image(magnitudes=False)),

@@ -53,10 +53,10 @@ class Group:
 
 
 GROUPS = {
-    "series, ridge": Group(SETS, mechanism_settings.RIDGE),
+    "series, ridge": Group(SETS, mechanism_settings.RIDGE, 3),
     "series, forest": Group(SETS, mechanism_settings.SERIES),
-    "simulations": Group(("A", "C", "D"), mechanism_settings.SERIES),
-    "images": Group((DIGITS, mnist.DATA), mechanism_settings.IMAGES),
+    "simulations": Group(("A", "C", "D"), mechanism_settings.SERIES, 3),
+    "images": Group((DIGITS, mnist.DATA), mechanism_settings.IMAGES, 3),
     "patches": Group(("A", "C", "D"), mechanism_settings.PATCHES, 10),
     "sensors": Group(CHANNELS, mechanism_settings.SENSORS),
     "tables": Group(TABLES, mechanism_settings.TABLES),

@@ -42,7 +42,7 @@ def with_counts(counts, kernels):
     """Return a function that makes pooled atoms with other shares of proportions and kernels."""
 
     def make(shape):
-        found = choose_dictionary("series-pooled", shape, 0).dictionary
+        found = choose_dictionary("series-pooled", shape, 1).dictionary
         pool = ["proportion"] * counts + ["max", "min"] * (counts < 10)
         parts = [part.set_params(pool=pool) for part in found.dictionaries[:3]]
         weights = list(found.weights)
@@ -93,7 +93,7 @@ def errors(X, y, X_test, y_test, seed):
     from aeon.transformations.collection.convolution_based import MiniRocket
 
     for name, make in OURS.items():
-        model = AtomRidgeClassifier(make(X.shape[1:]), channel_axis=0, random_state=seed)
+        model = AtomRidgeClassifier(make(X.shape[1:]), channel_axis=1, random_state=seed)
         yield name, np.mean(model.fit(X, y).predict(X_test) != y_test)
     peer = make_pipeline(
         MiniRocket(random_state=seed),

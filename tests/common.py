@@ -11,6 +11,7 @@ from morforest import (
     MorfTreeClassifier,
     MorfTreeRegressor,
 )
+from morforest._pickling import raw_sources
 
 N_TREES = 5
 
@@ -48,6 +49,60 @@ def fit_friedman(dictionary=None, sample_weight=None, **parameters):
 
 def arrays(model):
     return {k: v for k, v in vars(model._forest).items() if isinstance(v, np.ndarray)}
+
+
+# What golden.json calls each array of a fitted forest: name there, attribute in the package.
+FROZEN_NODES = {
+    "tree offsets": "tree_begin",  # where the nodes of each tree begin, and their number
+    "children": "next",  # the left child within the tree, or what the leaf holds
+    "thresholds": "threshold",  # as the core compares them
+    "node weights": "weight",
+    "gains": "gain",
+    "atom sizes": "term_count",  # terms per node
+    "atom cells": "term_cell",
+    "atom weights": "term_weight",
+    "leaf sizes": "distribution_size",  # classes per mixed leaf
+    "leaf classes": "distribution_class",
+    "leaf class weights": "distribution_weight",
+    "leaf values": "leaf_value",
+}
+FROZEN_SHARED = {
+    "atom offsets": "begin",
+    "atom cells": "cell",
+    "atom weights": "weight",
+    "column means": "mean",
+    "column deviations": "deviation",
+}
+# Both have these: nonlinear atoms, and the layout of a row, which the cells of atoms refer to.
+FROZEN_IN_BOTH = {
+    "atom operations": "form_op",
+    "atom biases": "form_bias",
+    "atom windows": "form_window",
+    "plane axes": "views",
+    "plane views": "sources",
+    "pooled planes": "pooled_views",
+}
+
+
+def frozen_arrays(model):
+    """Return the arrays that define a fitted forest, by their names in golden.json.
+
+    Only this function and the tables above know what the package calls these arrays: when an
+    attribute is renamed, change them, and leave golden.json as it is. Empty arrays are left out,
+    and so are the views of planes that all show raw values.
+    """
+
+    def named(record, attributes, prefix=""):
+        found = {prefix + name: getattr(record, attributes[name]) for name in attributes}
+        if np.array_equal(record.sources, raw_sources(len(record.views))):
+            del found[prefix + "plane views"]
+        return {name: values for name, values in found.items() if values.size}
+
+    forest = model._forest
+    found = named(forest, FROZEN_NODES | FROZEN_IN_BOTH)
+    if forest.columns is not None:
+        found |= named(forest.columns, FROZEN_SHARED | FROZEN_IN_BOTH, "shared ")
+    return found
 
 
 def assert_same_forest(a, b):

@@ -6,6 +6,7 @@ constants, duplicated rows, single features, classes that do not occur.
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import oracle
@@ -13,7 +14,7 @@ import oracle_forms
 import pytest
 from hypothesis import strategies as st
 from oracle_columns import ColumnAtom, shared
-from oracle_direction import Combination
+from oracle_combination import Combination
 
 from morforest import (
     Atoms,
@@ -29,20 +30,23 @@ from morforest import (
     Pair,
     Patch,
     Raw,
+    SharedAtoms,
     SparseOblique,
     Square,
     Subset,
     Variance,
 )
-from morforest._combination import PENALTIES
+from morforest._columns import PENALTIES
 from morforest._fixed_point import choose_format, choose_target_format, fixed_weights, to_core_dtype
 from morforest._forms import OPS, node_windows
 from morforest._table import TrainingTable
 from morforest.dictionary._base import resolve
+from morforest.dictionary._shape import SampleShape
 from morforest.dictionary._views import KINDS
 
 CLASSIFICATION = ("gini", "entropy", "log_loss")
 REGRESSION = ("squared_error", "absolute_error", "poisson")
+SHARED_ALONE = partial(SharedAtoms, combine=None)
 
 
 @dataclass
@@ -65,11 +69,13 @@ class Problem:
 
     @property
     def channel_axis(self):
-        return self.parameters.get("channel_axis")
+        """The axis of a sample that holds channels; the parameter counts the axes of X."""
+        axis = self.parameters.get("channel_axis")
+        return None if axis is None else axis % self.X.ndim - 1
 
     def fit(self):
         estimator = MorfClassifier if self.classifies else MorfRegressor
-        model = estimator(self.dictionary, **{"direction": None} | self.parameters)
+        model = estimator(self.dictionary, **self.parameters)
         return model.fit(self.X, self.y, sample_weight=self.sample_weight)
 
 
@@ -129,7 +135,7 @@ def boxes(dictionary, shape, channel_axis, channels, planes):
     where = {"channels": channels, "planes": planes}
     if isinstance(dictionary, Kernel):
         axes = [oracle.PatchAxis(length, 1, 1) for length in shape]
-        kernels = dictionary._kernels(shape, channel_axis)
+        kernels = dictionary._kernels(SampleShape(shape, channel_axis))
         rates = dictionary.dilation
         if rates == "log":
             fits = [
@@ -228,9 +234,9 @@ def pool_of(dictionary, shape, ordered, channel_axis):
 
 def as_oracle(dictionary, shape, channel_axis=None):
     """The oracle's writing of a dictionary, and the channels it looks at."""
-    if isinstance(dictionary, Subset):
+    if isinstance(dictionary, (Subset, SharedAtoms)):
         found, sources = as_oracle(dictionary.dictionary, shape, channel_axis)
-        return oracle.Subset(found, dictionary._size()), sources
+        return oracle.Subset(found, dictionary.n_atoms), sources
     mixed = isinstance(dictionary, Mixture)
     parts = dictionary.dictionaries if mixed else [dictionary]
     seen = [views_of(part, shape, channel_axis) for part in parts]
@@ -271,7 +277,7 @@ class OracleForest:
         self.dictionary, self.sources = as_oracle(
             problem.dictionary, problem.shape, problem.channel_axis
         )
-        if getattr(problem.dictionary, "per", None) == "forest":
+        if isinstance(problem.dictionary, SharedAtoms):
             order = self.canonical_order()
             self.dictionary = shared(self.dictionary, self.cells(self.X), order, self.seed)
         self.trees = [self._grow(tree) for tree in range(self.n_trees)]
@@ -300,8 +306,10 @@ class OracleForest:
 
     def canonical_order(self):
         X = to_core_dtype(self.X.reshape(len(self.X), -1))
-        plan = resolve(self.problem.dictionary, self.problem.shape, self.problem.channel_axis)
-        hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds)).core.hash
+        plan = resolve(
+            self.problem.dictionary, self.problem.shape, self.parameters.get("channel_axis")
+        )
+        hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds)).table.hash
         return np.lexsort((self.target, hashes))
 
     def bag(self, key):
@@ -337,7 +345,7 @@ class OracleForest:
         growth = oracle.Growth(
             n_candidates=self.parameters["max_features"],
             bits=self.bits,
-            penalties=PENALTIES if self.parameters.get("direction") == "ridge" else (),
+            penalties=PENALTIES if getattr(self.problem.dictionary, "combine", None) else (),
             **{name: self.parameters[name] for name in limits if name in self.parameters},
         )
         fraction = self.parameters.get("min_weight_fraction_leaf", 0.0)
@@ -511,7 +519,7 @@ def view_lists(draw, shape, channel_axis):
     kinds = [st.just(Raw()), st.just(Square()), st.integers(-rank, rank - 1).map(Difference)]
     if rank - (channel_axis is not None) > 1:
         planes = st.none() | st.permutations(range(rank)).map(lambda axes: tuple(axes[:2]))
-        kinds += [planes.map(Magnitude), st.builds(Gradient, st.integers(1, 8), planes)]
+        kinds += [planes.map(Magnitude), st.builds(Gradient, st.integers(1, 8), axes=planes)]
     one = st.one_of(kinds)
     return draw(st.none() | one | st.lists(one, min_size=1, max_size=3))
 
@@ -575,7 +583,7 @@ def finite_atoms(draw, rng, n_features, whole):
     if draw(SELDOM) and not whole:
         matrix = matrix * 0.3
     weighted = draw(st.booleans())
-    return Atoms(matrix, rng.random(len(matrix)) if weighted else None)
+    return Atoms(matrix, probabilities=rng.random(len(matrix)) if weighted else None)
 
 
 @st.composite
@@ -588,8 +596,8 @@ def dictionaries(draw, rng, shape, channel_axis=None, derived=False, mixed=True)
         case "axis":
             return Axis()
         case "subset":
-            per = draw(st.sampled_from(["tree", "forest"]))
-            return Subset(draw(one), draw(st.sampled_from([1, 3, 17, 70])), per)
+            kind = draw(st.sampled_from([Subset, SHARED_ALONE]))
+            return kind(draw(one), draw(st.sampled_from([1, 3, 17, 70])))
         case "rate":
             return SparseOblique(rate=draw(st.sampled_from([0.3, 1.0, 3.0, 9.5])))
         case "density":
@@ -676,7 +684,8 @@ def problems(draw, criteria, rows=FEW_ROWS, derived=False, of=None, exact=False)
     X = draw(samples(rng, shape, n_rows, exact or derived))
     if of is not None:
         return Problem(X, y, draw(of(rng, shape)), parameters, weights)
-    if draw(st.booleans()):
-        parameters["channel_axis"] = draw(st.integers(0, len(shape) - 1))
-    dictionary = draw(dictionaries(rng, shape, parameters.get("channel_axis"), derived))
+    channel_axis = draw(st.integers(0, len(shape) - 1)) if draw(st.booleans()) else None
+    if channel_axis is not None:
+        parameters["channel_axis"] = channel_axis + draw(st.sampled_from([1, -len(shape)]))
+    dictionary = draw(dictionaries(rng, shape, channel_axis, derived))
     return Problem(X, y, dictionary, parameters, weights)

@@ -49,9 +49,9 @@ def data(monkeypatch):
 
 
 def test_a_name_says_what_an_estimator_is():
-    forest = beyond.make("forest series-pooled", seed=3, channel_axis=0).model
+    forest = beyond.make("forest series-pooled", seed=3, channel_axis=1).model
     assert type(forest) is MorfClassifier
-    assert (forest.dictionary, forest.channel_axis, forest.random_state) == ("series-pooled", 0, 3)
+    assert (forest.dictionary, forest.channel_axis, forest.random_state) == ("series-pooled", 1, 3)
     assert forest.n_estimators == 500  # as for all forests of the paper
     boosting = beyond.make("boosting image + copies", seed=0).model
     assert type(boosting) is MorfBoostingClassifier

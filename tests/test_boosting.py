@@ -34,6 +34,7 @@ from morforest import (
     MorfBoostingClassifier,
     MorfBoostingRegressor,
     Patch,
+    SharedAtoms,
     SparseOblique,
     Subset,
     _losses,
@@ -75,7 +76,7 @@ def problems(draw, rows):
         "max_depth": draw(st.sampled_from([1, 3, None])),
         "min_samples_leaf": draw(st.sampled_from([1, 1, 3])),
         "subsample": draw(st.sampled_from([0.5, 0.8, 1.0])),
-        "l2": draw(st.sampled_from([0.0, 0.3, 1.0])),
+        "l2_regularization": draw(st.sampled_from([0.0, 0.3, 1.0])),
         "learning_rate": draw(st.sampled_from([0.1, 1.0])),
         "random_state": draw(st.integers(0, 1000)),
     }
@@ -140,9 +141,9 @@ def the_oracle(problem, model):
     copies = weights.astype(int) if whole else np.ones(n_rows, dtype=int)
     X = to_core_dtype(flat)
     plan = resolve(given, problem.X.shape[1:])
-    hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds)).core.hash
+    hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds)).table.hash
     order = np.lexsort((weights, y, hashes))
-    if getattr(problem.dictionary, "per", None) == "forest":
+    if isinstance(problem.dictionary, SharedAtoms):
         dictionary = shared(dictionary, cells, order, model._seed)
     subsample = parameters["subsample"]
     quantile = {"absolute_error": 0.5, "quantile": parameters.get("quantile")}.get(loss)
@@ -165,7 +166,7 @@ def the_oracle(problem, model):
         copies=copies.tolist(),
         weights=(np.ones(n_rows) if whole else weights).tolist(),
         draws=max(1, round(subsample * int(copies.sum()))) if subsample < 1 else 0,
-        l2=parameters["l2"],
+        l2=parameters["l2_regularization"],
         learning_rate=parameters["learning_rate"],
         largest_step=4.0 if loss in (None, "poisson") else math.inf,
         quantile=quantile,
@@ -633,26 +634,26 @@ def test_a_constant_target():
 
 
 BAD = {
-    "max_iter": [0, 1.5, "many"],
+    "max_iter": [0, 1.5, "many", 10**9],
     "learning_rate": [0, -1, "fast", math.nan],
     "subsample": [0, 1.5, None, "half"],
     "splitter": ["best", 1],
     "max_depth": [0, "deep"],
     "max_leaf_nodes": [1],
     "min_samples_leaf": [0, 1.5, None, "few"],
-    "l2": [-1, math.nan, "much"],
+    "l2_regularization": [-1, math.nan, "much"],
     "early_stopping": ["auto", 1],
     "validation_fraction": [0, 1, "some"],
     "n_iter_no_change": [0],
     "tol": [-1],
     "max_features": ["all", 0],
-    "n_jobs": [0],
+    "n_jobs": [0, 10**30],
     "random_state": ["seed"],
     "warm_start": ["yes"],
     "verbose": [-1],
     "loss": ["gini", None],
     "quantile": [0, 1, "half"],
-    "class_weight": ["balanced_subsample", 3],
+    "class_weight": ["balanced_subsample", 3, {0: -1}],
 }
 
 

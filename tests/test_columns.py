@@ -1,4 +1,4 @@
-"""Subsets of a whole forest: columns of standardised atoms, and trees over these."""
+"""Atoms that a whole forest shares: columns of standardised atoms, and trees over these."""
 
 import copy
 import pickle
@@ -38,6 +38,7 @@ from morforest import (
     Pair,
     Patch,
     Raw,
+    SharedAtoms,
     SparseOblique,
     Square,
     Subset,
@@ -62,8 +63,8 @@ DICTIONARIES = {
 }
 
 
-def shared(name="mixture", n_atoms=60):
-    return Subset(DICTIONARIES[name], n_atoms, per="forest")
+def shared(name="mixture", n_atoms=60, combine=None):
+    return SharedAtoms(DICTIONARIES[name], n_atoms, combine=combine)
 
 
 def fitted(dictionary=None, X=None, y=None, sample_weight=None, **parameters):
@@ -71,7 +72,7 @@ def fitted(dictionary=None, X=None, y=None, sample_weight=None, **parameters):
         X, y = digits(200)
     model = MorfClassifier(
         shared() if dictionary is None else dictionary,
-        **{"n_estimators": 8, "bootstrap": True, "direction": None, "random_state": 0} | parameters,
+        **{"n_estimators": 8, "bootstrap": True, "random_state": 0} | parameters,
     )
     return model.fit(X, y, sample_weight=sample_weight)
 
@@ -91,7 +92,7 @@ def assert_same(a, b):
 def all_shared(rng, shape):
     """Dictionaries of nonlinear atoms, all of them shared by the forest."""
     return nonlinear_dictionaries(rng, shape).map(
-        lambda found: Subset(getattr(found, "dictionary", found), 12, per="forest")
+        lambda found: SharedAtoms(getattr(found, "dictionary", found), 12, combine=None)
     )
 
 
@@ -102,13 +103,12 @@ def test_forests_over_columns_equal_the_oracle(problem):
     assert_same_trees(problem)
 
 
-@pytest.mark.parametrize("direction", [None, "ridge"])
+@pytest.mark.parametrize("combine", [None, "ridge"])
 @pytest.mark.parametrize("name", DICTIONARIES)
 @pytest.mark.parametrize("criterion", ["gini", "squared_error"])
-def test_forests_of_images_equal_the_oracle(name, criterion, direction):
+def test_forests_of_images_equal_the_oracle(name, criterion, combine):
     X, y = digits(40)
     parameters = {
-        "direction": direction,
         "criterion": criterion,
         "splitter": "exact",
         "max_features": 5,
@@ -117,7 +117,7 @@ def test_forests_of_images_equal_the_oracle(name, criterion, direction):
         "random_state": 1,
     }
     weights = whole_numbers(40, 3, 2).astype(float)
-    assert_same_trees(Problem(X, y.astype(float), shared(name, 20), parameters, weights))
+    assert_same_trees(Problem(X, y.astype(float), shared(name, 20, combine), parameters, weights))
 
 
 @pytest.mark.parametrize("name", ["pooled", "mixture"])
@@ -130,7 +130,7 @@ def test_rounds_over_columns_equal_the_oracle(name):
         "subsample": 0.7,
         "splitter": "exact",
         "min_samples_leaf": 2,
-        "l2": 0.5,
+        "l2_regularization": 0.5,
         "learning_rate": 0.3,
         "random_state": 3,
     }
@@ -178,16 +178,16 @@ def test_moments_are_those_of_numpy_and_exact():
 
 def test_finite_dictionaries_give_each_atom_once():
     X, y = digits(200)
-    columns = fitted(Subset(Axis(), per="forest"))._forest.columns
+    columns = fitted(SharedAtoms(Axis()))._forest.columns
     assert sorted(columns.cell) == list(range(64))
-    whole = fitted(Subset(Axis(), 64, "forest"), max_features=None, bootstrap=False)
+    whole = fitted(SharedAtoms(Axis(), 64), max_features=None, bootstrap=False)
     plain = fitted(Axis(), X, y, max_features=None, bootstrap=False)
     assert (whole.predict(X) == plain.predict(X)).mean() > 0.99
 
 
 def test_numbers_of_atoms_have_defaults():
     pooled = Patch(1, 4, pool="max")
-    assert fitted(Subset(pooled, per="forest"), n_estimators=1)._forest.columns.size == 3000
+    assert fitted(SharedAtoms(pooled, combine=None), n_estimators=1)._forest.columns.size == 3000
     X, y = digits(200)
     assert_same_forest(fitted(Subset(pooled)), fitted(Subset(pooled, 300), X, y))
 
@@ -248,7 +248,7 @@ def test_the_order_of_rows_with_equal_columns_does_not_matter_to_copies():
     y = np.arange(40) % 4 > 1
     looks = np.zeros((1, 16))
     looks[0, 10] = 1
-    dictionary = Subset(Atoms(looks), per="forest")
+    dictionary = SharedAtoms(Atoms(looks))
     model = fitted(dictionary, X, y, augment=ImageCopies())
     assert_same(model, fitted(dictionary, X[::-1], y[::-1], augment=ImageCopies()))
 
@@ -347,9 +347,7 @@ def clone_fitted(model):
 
 def test_auto_tries_them(monkeypatch):
     X, y = digits(200)
-    monkeypatch.setattr(
-        morforest.dictionary._presets, "_image", lambda shape, axes: shared("patches")
-    )
+    monkeypatch.setattr(morforest.dictionary._presets, "_image", lambda shape: shared("patches"))
     model = fitted("auto", X, y)
     assert model.dictionary_scores_["image"] > 0.5
     assert (model._forest.columns is None) == (model.dictionary_ != shared("patches"))
@@ -358,8 +356,8 @@ def test_auto_tries_them(monkeypatch):
 def test_parameters_are_searched_by_name():
     X, y = digits(120)
     search = GridSearchCV(
-        MorfRegressor(Subset(Patch()), n_estimators=3, random_state=0),
-        {"dictionary__per": ["tree", "forest"], "dictionary__dictionary__max_size": [2, 3]},
+        MorfRegressor(SharedAtoms(Patch()), n_estimators=3, random_state=0),
+        {"dictionary__n_atoms": [30, 300], "dictionary__dictionary__max_size": [2, 3]},
         cv=2,
     ).fit(X, y)
     scores = search.cv_results_["mean_test_score"]
@@ -386,7 +384,7 @@ def test_importances_are_those_of_nodes_with_the_same_atoms(name):
     X, y = digits(200)
     if name == "kernels":
         X = X.reshape(-1, 64)
-    model = fitted(Subset(SERIES[name], 40, per="forest"), X, y)
+    model = fitted(SharedAtoms(SERIES[name], 40, combine=None), X, y)
     forest, columns = model._forest, model._forest.columns
     column, _ = forest._columns_of_nodes()
     split = forest.is_split()
@@ -429,8 +427,8 @@ def test_combinations_are_in_the_units_of_the_data(scale):
     rng = np.random.default_rng(0)
     X = scale * (5 + rng.normal(size=(300, 6, 10)))
     y = X[:, 2, 3:6].sum(axis=1) > X[:, 3, 3:6].sum(axis=1)
-    dictionary = Subset(Patch(max_size=4), 200, per="forest")
-    model = MorfClassifier(dictionary, n_estimators=9, direction="ridge", random_state=0)
+    dictionary = SharedAtoms(Patch(max_size=4), 200, combine="ridge")
+    model = MorfClassifier(dictionary, n_estimators=9, random_state=0)
     forest = model.fit(X, y)._forest
     several = np.flatnonzero(forest.term_count > 1)
     assert 30 < len(several) < forest.is_split().sum()
@@ -452,7 +450,7 @@ def test_thresholds_are_in_the_units_of_the_data(name, scale):
     X, y = digits(200)
     X = X.reshape(-1, 64) * scale
     dictionary = SERIES[name]
-    forest = fitted(Subset(dictionary, 40, per="forest"), X, y)._forest
+    forest = fitted(SharedAtoms(dictionary, 40, combine=None), X, y)._forest
     features = AtomFeatures(dictionary, 40, random_state=0).fit(X)
     columns = forest.columns
     features._atoms = {
@@ -475,24 +473,18 @@ def test_thresholds_are_in_the_units_of_the_data(name, scale):
 # --- what is refused -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("per", ["trees", None, 1, True, "", ["tree"]])
-def test_other_words_than_tree_and_forest_are_refused(per):
-    with pytest.raises(ValueError, match="per must be one of 'tree', 'forest'"):
-        fitted(Subset(Patch(), per=per))
-
-
 @pytest.mark.parametrize("n_atoms", [0, -1, 2.5, "many", True, 10**9])
 def test_bad_numbers_of_atoms_are_refused(n_atoms):
     with pytest.raises(ValueError, match="n_atoms must be an integer from 1"):
-        fitted(Subset(Patch(), n_atoms, per="forest"))
+        fitted(SharedAtoms(Patch(), n_atoms))
 
 
 def test_pooled_atoms_round_a_range_that_integers_do_not_hold():
     X, y, _ = table(100)
     wide = X * [1, 1, 1, 1e-12, 1e12, 1]
     with pytest.warns(UserWarning, match="many orders of magnitude"):
-        fitted(Subset(Patch(1, 3, pool="max"), 20, per="forest"), wide, y)
-    model = fitted(Subset(Patch(1, 3), 20, per="forest"), wide, y)
+        fitted(SharedAtoms(Patch(1, 3, pool="max"), 20, combine=None), wide, y)
+    model = fitted(SharedAtoms(Patch(1, 3), 20), wide, y)
     assert model._forest.columns.cell_format.real
     assert np.isfinite(model.predict_proba(X * 1e300)).all()
 

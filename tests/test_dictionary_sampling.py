@@ -28,6 +28,7 @@ from morforest import (
 )
 from morforest.dictionary._base import resolve
 from morforest.dictionary._kernels import gabor_kernels, rocket_kernels
+from morforest.dictionary._shape import SampleShape
 
 LEVEL = 1e-3
 N_DRAWS = 20_000
@@ -282,7 +283,7 @@ def test_haar_atoms_follow_their_law(shape, low, high, kinds, lobed):
 
 
 def test_haar_atoms_stand_along_all_axes_but_that_of_channels():
-    atoms = Haar(1, 1, lobes="two").sample((3, 4), 500, channel_axis=0).toarray().reshape(-1, 3, 4)
+    atoms = Haar(1, 1, lobes="two").sample((3, 4), 500, channel_axis=1).toarray().reshape(-1, 3, 4)
     assert ((atoms != 0).any(axis=2).sum(axis=1) == 1).all()
     atoms = Haar(1, 1, lobes="two").sample((3, 4), 500).toarray().reshape(-1, 3, 4)
     assert set((atoms != 0).any(axis=2).sum(axis=1)) == {1, 2}
@@ -413,13 +414,13 @@ def test_the_kernels_of_minirocket():
     atoms = draw(dictionary, (11,))
     assert fit_of(atoms, kernel_law(kernels, (11,))) > LEVEL
     # Along the last axis but for that of the channels.
-    atoms = dictionary.sample((9, 2), 500, channel_axis=1).toarray().reshape(-1, 9, 2)
+    atoms = dictionary.sample((9, 2), 500, channel_axis=2).toarray().reshape(-1, 9, 2)
     assert ((atoms != 0).any(axis=1).sum(axis=1) == 1).all()
     assert ((atoms != 0).sum(axis=(1, 2)) == 9).all()
 
 
 def test_a_gaussian_kernel_is_a_bell():
-    (kernel,) = Kernel("gaussian", (5, 8), (5, 8))._kernels((20, 20), None)
+    (kernel,) = Kernel("gaussian", (5, 8), (5, 8))._kernels(SampleShape((20, 20)))
     y, x = np.mgrid[-2:2:5j, -3.5:3.5:8j]
     bell = np.exp(-0.5 * ((y / (5 / 4)) ** 2 + (x / (8 / 4)) ** 2))
     np.testing.assert_allclose(kernel, 64 * bell / bell.max(), atol=0.5)
@@ -438,7 +439,7 @@ def test_gabor_kernels_are_waves_under_a_bell():
     # Series have one direction, and short kernels no fast waves.
     assert len(gabor_kernels((9,), [0])) == 4
     assert len(gabor_kernels((3,), [0])) == 2
-    atoms = Kernel("gabor", 3, 5).sample((3, 20, 20), 50, channel_axis=0).toarray()
+    atoms = Kernel("gabor", 3, 5).sample((3, 20, 20), 50, channel_axis=1).toarray()
     assert ((atoms.reshape(-1, 3, 400) != 0).any(axis=2).sum(axis=1) == 1).all()
 
 

@@ -141,7 +141,7 @@ def test_names_say_which_atom():
     X = whole_numbers(20 * 3 * 30, 100).reshape(20, 3, 30)
     names = {}
     for op in ("proportion", "max"):
-        features = AtomFeatures(Haar(4, 4, lobes="two", pool=op, window=1.0), 50, 0, channel_axis=0)
+        features = AtomFeatures(Haar(4, 4, lobes="two", pool=op, window=1.0), 50, 0, channel_axis=1)
         names[op] = features.fit(X).get_feature_names_out()
     pattern = r"haar\(1,-1\) width 4 channel [012] proportion>-?[\d.]+( \(\d\))?"
     assert all(re.fullmatch(pattern, name) for name in names["proportion"])
@@ -165,7 +165,7 @@ def test_names_say_which_atom():
             r"kernel\((1@\d+,|-2@\d+,){8}(1|-2)@16\) channel \d win of 6",
         ),
     ):
-        made = AtomFeatures(dictionary, 30, random_state=0, channel_axis=0).fit(X)
+        made = AtomFeatures(dictionary, 30, random_state=0, channel_axis=1).fit(X)
         for name in made.get_feature_names_out():
             assert re.fullmatch(pattern + r"( \(\d+\))?", name), name
 

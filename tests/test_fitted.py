@@ -291,12 +291,12 @@ def crossed_channels(model, axis):
     return (atoms != 0).any(axis=others).sum(axis=1)
 
 
-@pytest.mark.parametrize(("axis", "shape"), [(0, (4, 9)), (-1, (5, 5, 3)), (1, (5, 4, 5))])
+@pytest.mark.parametrize(("axis", "shape"), [(1, (4, 9)), (-1, (5, 5, 3)), (2, (5, 4, 5))])
 def test_patches_stay_within_a_channel_unless_asked(axis, shape):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 30, (150, *shape))
     y = rng.integers(0, 2, 150)
-    place = axis % len(shape)
+    place = axis % (1 + len(shape)) - 1
     patch = Patch(2, 3)
     within = classifier(patch, channel_axis=axis).fit(X, y)
     assert (crossed_channels(within, place) == 1).all()
@@ -316,7 +316,7 @@ def test_patches_stay_within_a_channel_unless_asked(axis, shape):
 
 def test_every_channel_is_used():
     X = np.random.default_rng(0).integers(0, 30, (150, 4, 9))
-    model = classifier(Patch(2, 3), channel_axis=0).fit(X, np.arange(150) % 2)
+    model = classifier(Patch(2, 3), channel_axis=1).fit(X, np.arange(150) % 2)
     assert (model.split_shares_.sum(axis=1) > 0).all()
 
 

@@ -325,7 +325,7 @@ def bags_of(model, X, target):
     table = TrainingTable(rows, plan, *choose_format(rows, plan.bounds))
     nothing = np.empty(0)
     bagging = make_bagging(
-        table.core.hash, target, None, None, len(X), None, nothing, nothing.astype(np.uint32)
+        table.table.hash, target, None, None, len(X), None, nothing, nothing.astype(np.uint32)
     )
     seed = model._seed
     keys = [core.tree_key(seed, tree) for tree in range(model._forest.n_trees)]

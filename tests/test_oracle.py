@@ -103,6 +103,7 @@ def test_the_portable_build_equals_the_oracle(problem):
         for module in (
             morforest._grow,
             morforest._bagging,
+            morforest._columns,
             morforest._table,
             morforest._model,
             morforest.dictionary._base,
@@ -118,7 +119,7 @@ EACH_DICTIONARY = {
     "density": SparseOblique(density=0.2),
     "patch": PATCH,
     "atoms": Atoms(np.array([[1, 2, 0, 0, -1, 0] * 2, [0, 1] * 6, [1, 1, 1] * 4])),
-    "weighted": Atoms(np.eye(12)[:8], np.arange(8.0)),
+    "weighted": Atoms(np.eye(12)[:8], probabilities=np.arange(8.0)),
     "fractions": Atoms(np.eye(12) - 0.7 * np.eye(12)[::-1]),
     "mixture": Mixture([PATCH, SparseOblique(), Axis()], weights=[5, 3, 2]),
     "log": Patch(1, 3, size_distribution="log"),

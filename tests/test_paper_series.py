@@ -274,11 +274,11 @@ def test_the_first_rows_of_a_run_are_enough_to_draw(rows, tmp_path):
 def test_choices_for_series_are_dictionaries_of_their_own(shape):
     X = np.random.default_rng(0).normal(size=(20, *shape))
     chosen = {
-        name: AtomFeatures(make(shape), 200, random_state=0, channel_axis=0).fit(X).transform(X)
+        name: AtomFeatures(make(shape), 200, random_state=0, channel_axis=1).fit(X).transform(X)
         for name, make in series_choice.OURS.items()
     }
     assert len({values.tobytes() for values in chosen.values()}) == len(chosen)
-    now = AtomFeatures("series-pooled", 200, random_state=0, channel_axis=0).fit(X).transform(X)
+    now = AtomFeatures("series-pooled", 200, random_state=0, channel_axis=1).fit(X).transform(X)
     np.testing.assert_array_equal(chosen["competing kernels, 8 of 10 count"], now)
 
 

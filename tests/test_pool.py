@@ -8,7 +8,14 @@ import pytest
 from common import assert_same_forest, differ
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import CLASSIFICATION, REGRESSION, assert_same_trees, patches, problems
+from problems import (
+    CLASSIFICATION,
+    REGRESSION,
+    SHARED_ALONE,
+    assert_same_trees,
+    patches,
+    problems,
+)
 from scipy import stats
 from test_determinism import whole_numbers
 from test_oracle import examples
@@ -52,7 +59,7 @@ def series(n=90, channels=2, length=20, height=40, width=4):
 
 
 def forest(dictionary, **parameters):
-    common = {"n_estimators": 4, "random_state": 0, "channel_axis": 0}
+    common = {"n_estimators": 4, "random_state": 0, "channel_axis": 1}
     return MorfClassifier(dictionary, **common | parameters)
 
 
@@ -82,7 +89,7 @@ def drawn_atoms(dictionary, X, n=N_DRAWS, key=1):
     X = X.reshape(len(X), -1)
     table = TrainingTable(X, plan, *choose_format(X, plan.bounds))
     order = np.arange(len(X), dtype=np.uint32)
-    return core.draw_atoms(table.core, table.dictionary, order, key, n)
+    return core.draw_atoms(table.table, table.dictionary, order, key, n)
 
 
 def log_uniform(low, high):
@@ -177,7 +184,7 @@ def test_the_one_that_wins_is_shown_without_its_rivals():
     shown = model._forest.atoms().toarray()[model._forest.is_split()]
     assert len(shown) > 10
     assert all(sorted(set(row[row != 0].tolist())) == [-1, 2] for row in shown)
-    names = AtomFeatures(Kernel("rocket", pool="win"), 5, random_state=0, channel_axis=0).fit(X)
+    names = AtomFeatures(Kernel("rocket", pool="win"), 5, random_state=0, channel_axis=1).fit(X)
     assert all("win of 6" in name for name in names.get_feature_names_out())
 
 
@@ -247,8 +254,8 @@ def nonlinear_dictionaries(draw, rng, shape, mixed=True):
     except ValueError:  # no room to move, or for so many lobes
         return Patch(1, 1, pool="max", window=1) if max(shape[-2:]) > 1 else Patch(1, 1)
     if mixed and draw(st.integers(0, 3)) == 0:
-        per = draw(st.sampled_from(["tree", "forest"]))
-        return Subset(found, draw(st.sampled_from([2, 20])), per)
+        kind = draw(st.sampled_from([Subset, SHARED_ALONE]))
+        return kind(found, draw(st.sampled_from([2, 20])))
     return found
 
 
@@ -344,7 +351,7 @@ def test_batches_and_types_do_not_matter(name):
 @pytest.mark.parametrize("estimator", [MorfClassifier, MorfRegressor])
 def test_copies_are_the_same_forest(name, estimator):
     X, y = series()
-    model = estimator(NONLINEAR[name], n_estimators=3, random_state=0, channel_axis=0).fit(X, y)
+    model = estimator(NONLINEAR[name], n_estimators=3, random_state=0, channel_axis=1).fit(X, y)
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         assert_same_forest(model, other)
         np.testing.assert_array_equal(model.predict(X), other.predict(X))

@@ -49,7 +49,7 @@ def test_ridge_names_bad_alphas(alphas):
         AtomRidgeClassifier(n_atoms=20, alphas=alphas).fit(X, Y)
 
 
-@pytest.mark.parametrize("axis", [5, "a", 1.5])
+@pytest.mark.parametrize("axis", [0, 5, "a", 1.5])
 def test_ridge_names_a_bad_channel_axis(axis):
     with pytest.raises((TypeError, ValueError), match=r"channel_axis.*(got|give)"):
         AtomRidgeClassifier(n_atoms=20, channel_axis=axis).fit(X.reshape(40, 3, 4), Y)

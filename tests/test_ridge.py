@@ -30,11 +30,11 @@ def test_scikit_learn_checks(estimator, check):
 def test_series_are_learnt_wherever_things_happen():
     X, y = bumps(300)
     Xt, yt = bumps(300, seed=1)
-    model = AtomRidgeClassifier(n_atoms=2000, channel_axis=0, random_state=0).fit(X, y)
+    model = AtomRidgeClassifier(n_atoms=2000, channel_axis=1, random_state=0).fit(X, y)
     assert model.score(Xt, yt) > 0.85
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.decision_function(Xt), model.decision_function(Xt))
-    threads = AtomRidgeClassifier(n_atoms=2000, channel_axis=0, random_state=0, n_jobs=2).fit(X, y)
+    threads = AtomRidgeClassifier(n_atoms=2000, channel_axis=1, random_state=0, n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(threads.coef_, model.coef_)
     assert model.coef_.shape == (3, len(model.features_.get_feature_names_out()))
 
@@ -42,8 +42,8 @@ def test_series_are_learnt_wherever_things_happen():
 def test_it_is_the_pipeline_that_it_says():
     X, y = bumps(90)
     dictionary = Haar(1, (1, 10), pool="proportion")
-    model = AtomRidgeClassifier(dictionary, 300, channel_axis=0, random_state=3).fit(X, y)
-    values = AtomFeatures(dictionary, 300, channel_axis=0, random_state=3).fit_transform(X)
+    model = AtomRidgeClassifier(dictionary, 300, channel_axis=1, random_state=3).fit(X, y)
+    values = AtomFeatures(dictionary, 300, channel_axis=1, random_state=3).fit_transform(X)
     deviation = values.std(axis=0, dtype=np.float64)
     scaled = (values - values.mean(axis=0, dtype=np.float64)) / np.where(deviation, deviation, 1)
     ridge = RidgeClassifierCV(np.logspace(-3, 4, 15)).fit(np.clip(scaled, -8, 8), y)

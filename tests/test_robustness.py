@@ -14,7 +14,7 @@ import time
 import numpy as np
 import pytest
 
-import morforest._estimator
+import morforest._forest_base
 from morforest import Atoms, Axis, Mixture, MorfClassifier, MorfRegressor, Patch
 from morforest._model import CORE_TYPES
 
@@ -123,7 +123,7 @@ def test_an_interrupt_ends_a_fit_at_once(kind, n_jobs, warm):
 
 def interrupt_after(monkeypatch, n_trees):
     """Let growing raise KeyboardInterrupt after some trees."""
-    grow_trees = morforest._estimator.grow_trees
+    grow_trees = morforest._forest_base.grow_trees
 
     def interrupted(*arguments):
         for i, tree in enumerate(grow_trees(*arguments)):
@@ -131,7 +131,7 @@ def interrupt_after(monkeypatch, n_trees):
                 raise KeyboardInterrupt
             yield tree
 
-    monkeypatch.setattr(morforest._estimator, "grow_trees", interrupted)
+    monkeypatch.setattr(morforest._forest_base, "grow_trees", interrupted)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

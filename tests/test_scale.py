@@ -12,7 +12,7 @@ from common import assert_same_forest, classifier, digits, fit_digits, fit_fried
 from morforest import Axis, Patch, SparseOblique, _fixed_point, _grow, _parallel, _table
 from morforest._bagging import canonical_order
 from morforest._fixed_point import _smallest_spread, blocks, exact_sum
-from morforest._parallel import run_over_rows
+from morforest._parallel import over_blocks
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_pieces_make_the_same_forest(dictionary, n_jobs, small_pieces, monkeypat
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_each_row_is_in_one_piece(rows, n_jobs, small_pieces):
     seen = []
-    run_over_rows(lambda part: seen.extend(range(part.start, part.stop)), (rows, 5), n_jobs)
+    over_blocks(lambda part: seen.extend(range(part.start, part.stop)), (rows, 5), n_jobs)
     assert sorted(seen) == list(range(rows))
 
 
@@ -75,7 +75,7 @@ def test_labels_come_in_pieces_and_probabilities_at_once(monkeypatch):
     X = digits()[0]
     model = fit_digits()
     expected = model.classes_[model.predict_proba(X).argmax(axis=1)]
-    monkeypatch.setattr("morforest._estimator.PROBABILITIES", 70)  # seven rows of ten classes
+    monkeypatch.setattr("morforest._forest_base.PROBABILITIES", 70)  # seven rows of ten classes
     np.testing.assert_array_equal(model.predict(X), expected)
 
 

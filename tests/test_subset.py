@@ -19,6 +19,7 @@ from morforest import (
     MorfRegressor,
     Pair,
     Patch,
+    SharedAtoms,
     Subset,
     _parallel,
     _rounds,
@@ -74,7 +75,7 @@ def test_atoms_of_boosting_change_after_five_rounds(dictionary):
         "subsample": 0.7,
         "splitter": "exact",
         "min_samples_leaf": 2,
-        "l2": 0.5,
+        "l2_regularization": 0.5,
         "learning_rate": 0.3,
         "random_state": 3,
     }
@@ -110,7 +111,7 @@ def test_threads_compute_the_same_columns(augment, monkeypatch):
     )
     alone = clone(model).fit(X, y)
     monkeypatch.setattr(_rounds, "ROWS_WORTH_THREADS", 1)
-    monkeypatch.setattr(_rounds, "ATOMS_A_CALL", 7)
+    monkeypatch.setattr(_rounds, "ATOMS_PER_CALL", 7)
     pieces = [slice(i, i + 21) for i in range(0, 300, 21)]  # tiles of sixteen rows are shared
     monkeypatch.setattr(
         _parallel, "blocks", lambda shape: [slice(p.start, min(p.stop, shape[0])) for p in pieces]
@@ -137,9 +138,13 @@ def test_bad_numbers_of_atoms_are_refused(n_atoms):
 
 def test_subsets_stand_outermost():
     X, y = digits(40)
-    with pytest.raises(ValueError, match="make a Subset of the Mixture"):
+    with pytest.raises(ValueError, match=r"write Subset\(Mixture\("):
         fitted(Mixture([Subset(Patch()), Axis()]), X, y)
-    with pytest.raises(ValueError, match="must not be a Subset itself"):
-        fitted(Subset(Subset(Patch())), X, y)
+    with pytest.raises(ValueError, match=r"write SharedAtoms\(Mixture\("):
+        fitted(Mixture([SharedAtoms(Patch()), Axis()]), X, y)
+    for outer in (Subset, SharedAtoms):
+        for inner in (Subset, SharedAtoms):
+            with pytest.raises(ValueError, match=f"must not be a {inner.__name__} itself: write "):
+                fitted(outer(inner(Patch())), X, y)
     with pytest.raises(TypeError, match="dictionary must be a dictionary such as"):
         fitted(Subset("patch"), X, y)

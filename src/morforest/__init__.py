@@ -10,19 +10,16 @@ from morforest.dictionary import (
     Mixture,
     Pair,
     Patch,
+    SharedAtoms,
     SparseOblique,
     Subset,
     Variance,
 )
 from morforest.dictionary._views import Difference, Gradient, Magnitude, Raw, Square
 from morforest.features import AtomFeatures
-from morforest.forest import (
-    MorfClassifier,
-    MorfRegressor,
-    MorfTreeClassifier,
-    MorfTreeRegressor,
-)
+from morforest.forest import MorfClassifier, MorfRegressor
 from morforest.ridge import AtomRidgeClassifier
+from morforest.tree import MorfTreeClassifier, MorfTreeRegressor
 
 __version__ = "0.1.0"
 
@@ -48,6 +45,7 @@ __all__ = [
     "Patch",
     "Raw",
     "SeriesCopies",
+    "SharedAtoms",
     "SparseOblique",
     "Square",
     "Subset",

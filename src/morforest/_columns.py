@@ -20,7 +20,6 @@ from morforest._parallel import over_rows
 from morforest._pickling import narrow, widen
 from morforest.dictionary._views import SQUARES
 
-DRAW = 2**63 + 3  # numbers the draw of the atoms; no tree or round has that number
 UNIT = 1024.0  # of a column, to a standard deviation
 LARGEST = 8191  # of a column: sums of several stay within 16 bits
 MOMENT_BITS = 20  # of the integers whose sums are means and deviations
@@ -28,7 +27,12 @@ LARGEST_EXPONENT = 1000
 HELD_VALUES = 1 << 24  # of training samples that are held at a time before they are standardised
 BLOCK_VALUES = 1 << 17  # computed at a time
 COLUMN_CELLS = Cells("int16", 0, float(LARGEST))
-COMBINED_CELLS = Cells("int32", 0, float(LARGEST))  # where splits add columns up, see _direction.py
+COMBINED_CELLS = Cells("int32", 0, float(LARGEST))  # where nodes combine columns
+# Penalties of a node's ridge regression, relative to the mean sum of squares of its columns, the
+# largest first: among equals the earlier wins. In this unit the eigenvalues of d columns add up to
+# d and a few large ones carry most, so that the grid reaches from nearly no shrinkage to that of
+# all but the largest.
+PENALTIES = (10.0, 1.0, 0.1, 0.01)
 
 TYPES: dict[str, Any] = {
     "views": np.uint32,
@@ -67,11 +71,11 @@ class Columns:
     def fit(cls, table: Any, key: int, n_atoms: int, n_jobs: int | None) -> tuple[Columns, Any]:
         """Draw atoms for a training table; return them, and the columns of its samples."""
         built = table.dictionary
-        order = np.argsort(table.core.hash).astype(np.uint32)
-        drawn = core.draw_atoms(table.core, built, order, key, n_atoms, True)
+        order = np.argsort(table.table.hash).astype(np.uint32)
+        drawn = core.draw_atoms(table.table, built, order, key, n_atoms, True)
         found = len(drawn["begin"]) - 1
         columns = cls(
-            shape=table.plan.shape,
+            shape=table.resolved.shape,
             cell_format=table.cell_format,
             views=built.views,
             sources=built.view_sources,

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
 from morforest._bagging import Bagging
-from morforest._model import Forest
+from morforest._fixed_point import TargetFormat
+from morforest._model import Forest, assemble
 from morforest._native import core
-from morforest._parallel import run_over_rows
+from morforest._parallel import count_jobs, map_in_order, over_blocks
 from morforest._progress import Progress
 from morforest._table import TrainingTable
 from morforest.augment import Copier
 
 # Few enough calls to cost nothing, small enough ones for a smooth progress bar and even loads.
 CALLS_PER_JOB = 16
-CALL_ROWS = 1 << 14  # of all trees of a call
+CALL_ROWS = 1 << 14  # rows of all trees of one call
 BAG_BYTES = 1 << 28  # memory for the bags of the trees that are scored at a time
 
 
@@ -27,26 +27,27 @@ BAG_BYTES = 1 << 28  # memory for the bags of the trees that are scored at a tim
 class GrowthTask:
     """Everything that the trees of one fit share."""
 
-    table: TrainingTable
+    training_table: TrainingTable
     bagging: Bagging
     seed: int
     targets: dict[str, Any]  # classes and class_count, or values and bits
     rule: dict[str, Any]
     copier: Copier | None = None
+    target_format: TargetFormat | None = None  # how numbers were made whole; None for classes
 
     def keys(self, trees: range) -> np.ndarray:
         """Return the keys of the trees' random numbers."""
         return np.array([core.tree_key(self.seed, tree) for tree in trees], dtype=np.uint64)
 
     def grow(self, trees: range, stop: Any) -> dict[str, np.ndarray]:
-        """Grow the trees of some numbers, behind one another."""
+        """Grow the trees of some numbers, one behind the other."""
         keys = self.keys(trees)
         if self.copier is not None:
             return self._grow_on_copies(keys, stop)
         count, weight = self.bagging.bags(keys)
         grown: dict[str, np.ndarray] = core.grow_trees(
-            self.table.core,
-            self.table.dictionary,
+            self.training_table.table,
+            self.training_table.dictionary,
             keys,
             count.ravel(),
             weight.ravel(),
@@ -69,7 +70,7 @@ class GrowthTask:
         for key in keys:
             count, weight = self.bagging.bags(key[np.newaxis])
             rows = np.flatnonzero(count[0])
-            copies = self.copier.copies_of(self.table.samples[rows], ranks[rows], int(key))
+            copies = self.copier.copies_of(self.training_table.samples[rows], ranks[rows], int(key))
             times = 1 + self.copier.copies
             among = np.argsort(ranks[rows])
             targets = dict(self.targets)
@@ -78,8 +79,8 @@ class GrowthTask:
                     targets[name] = np.tile(targets[name][rows], times)
             trees.append(
                 core.grow_trees(
-                    self.table.beside(rows, copies),
-                    self.table.dictionary,
+                    self.training_table.beside(rows, copies),
+                    self.training_table.dictionary,
                     key[np.newaxis],
                     np.tile(count[0][rows], times),
                     np.tile(weight[0][rows], times),
@@ -91,9 +92,14 @@ class GrowthTask:
             )
         return join(trees, self.targets["class_count"])
 
+    def assemble(self, grown: list[dict[str, np.ndarray]], before: Forest | None) -> Forest:
+        """Make a forest of trees that were grown, following those of a forest grown before."""
+        class_count = self.targets["class_count"]
+        return assemble(grown, self.training_table, class_count, self.target_format, before)
+
 
 def join(trees: list[dict[str, np.ndarray]], class_count: int) -> dict[str, np.ndarray]:
-    """Put what calls of the core have grown behind one another, as one call would."""
+    """Put what several calls of the core have grown together, as one call would."""
     payloads = "distribution_size" if class_count else "leaf_value"
     skipped = 0
     for some in trees:
@@ -109,10 +115,10 @@ def sum_out_of_bag(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sum the posteriors of the trees whose bags left a row out, and count these trees.
 
-    All trees take part, or those `among`. Threads take different rows, and each row's trees come in
-    order, so that the sums are the same for any number of them.
+    All trees take part, or those `among`. Threads take different rows, and the trees of each row
+    come in order, so that the sums are the same for any number of threads.
     """
-    shape = task.table.X.shape
+    shape = task.training_table.X.shape
     sums = np.zeros((shape[0], forest.outputs))
     votes = np.zeros(shape[0], dtype=np.uint32)
     size = max(1, BAG_BYTES // shape[0])
@@ -125,18 +131,18 @@ def sum_out_of_bag(
             np.equal(count[0], 0, out=left_out[i])
 
         def add(part: slice, trees: range = trees, left_out: np.ndarray = left_out) -> None:
-            table = task.table.part(part)
+            table = task.training_table.part(part)
             for tree, out in zip(trees, left_out[:, part], strict=True):
                 rows = np.flatnonzero(out).astype(np.uint32)
                 forest.add_tree(tree, table, rows, sums[part])
                 votes[part][rows] += 1
 
-        run_over_rows(add, shape, n_jobs)
+        over_blocks(add, shape, n_jobs)
     return sums, votes
 
 
 class _Stop:
-    """Asks growing threads to give up; in another process nobody asks."""
+    """A flag that asks growing threads to give up; in another process it stays unset."""
 
     def __init__(self) -> None:
         self.flag = core.StopFlag()
@@ -149,20 +155,17 @@ def _grow_chunk(task: GrowthTask, trees: range, stop: _Stop) -> dict[str, np.nda
     return task.grow(trees, stop.flag)
 
 
-def grow_trees(task: GrowthTask, trees: range, n_jobs: int | None, verbose: int) -> Iterator[dict]:
-    """Grow the trees of the given numbers, in order, a few at a time, as they become ready."""
+def grow_trees(
+    task: GrowthTask, trees: range, n_jobs: int | None, verbose: int
+) -> Iterator[dict[str, np.ndarray]]:
+    """Grow the trees of some numbers, and yield a few at a time, in order, as they are ready."""
     progress = Progress(len(trees), verbose)
     stop = _Stop()
-    jobs = min(effective_n_jobs(n_jobs), len(trees))
-    size = min(CALL_ROWS // len(task.table.X), len(trees) // (jobs * CALLS_PER_JOB))
+    jobs = count_jobs(n_jobs, len(trees))
+    size = min(CALL_ROWS // len(task.training_table.X), len(trees) // (jobs * CALLS_PER_JOB))
     chunks = [trees[i : i + max(size, 1)] for i in range(0, len(trees), max(size, 1))]
     try:
-        if jobs == 1:
-            grown: Iterator[dict] = (task.grow(chunk, stop.flag) for chunk in chunks)
-        else:
-            run = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
-            grown = run(delayed(_grow_chunk)(task, chunk, stop) for chunk in chunks)
-        for some in grown:
+        for some in map_in_order(_grow_chunk, ((task, chunk, stop) for chunk in chunks), jobs):
             yield some
             progress.advance(len(some["tree_size"]))
     except BaseException:

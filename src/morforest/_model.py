@@ -690,7 +690,7 @@ def assemble(
             arrays[name] = np.concatenate([earlier, added])
     built = table.dictionary
     return Forest(
-        shape=table.plan.shape,
+        shape=table.resolved.shape,
         sources=built.view_sources,
         views=built.views,
         pooled_views=built.pooled_views,

@@ -9,6 +9,12 @@ from typing import Any, TypeGuard
 import numpy as np
 from sklearn.utils import check_random_state as to_random_state
 
+# Limits that no sensible call reaches. Beyond them the work would take days, or more memory than
+# there is, so that the number is more likely a slip than a wish.
+MAX_TREES = 1_000_000  # trees of a forest, or rounds of boosting
+MAX_COPIES = 1_000  # copies of each sample that augment= makes
+MAX_JOBS = 4_096  # threads or processes
+
 
 def is_integer(value: Any) -> TypeGuard[int]:
     """Say whether a value is an integer, Python's or NumPy's, and not a bool."""
@@ -20,13 +26,16 @@ def is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def check_integer(name: str, value: Any, low: int, *, none: bool = False) -> None:
-    """Require an integer of at least `low`, or None where that is allowed."""
+def check_integer(
+    name: str, value: Any, low: int, high: int | None = None, *, none: bool = False
+) -> None:
+    """Require an integer of at least `low` and at most `high`, or None where that is allowed."""
     if none and value is None:
         return
-    if not is_integer(value) or value < low:
+    if not is_integer(value) or value < low or (high is not None and value > high):
+        limits = f"of at least {low}" if high is None else f"from {low} to {high}"
         also = " or None" if none else ""
-        raise ValueError(f"{name} must be an integer of at least {low}{also}, got {value!r}.")
+        raise ValueError(f"{name} must be an integer {limits}{also}, got {value!r}.")
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...], *, none: bool = False) -> None:
@@ -65,11 +74,13 @@ def count_or_fraction(name: str, value: Any, total: int) -> int:
 
 
 def check_jobs(n_jobs: Any) -> None:
-    """Require None or a non-zero integer."""
-    if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
+    """Require None or a non-zero integer that a machine could have processors for."""
+    if n_jobs is None:
+        return
+    if not is_integer(n_jobs) or n_jobs == 0 or abs(n_jobs) > MAX_JOBS:
         raise ValueError(
-            "n_jobs must be None, a positive integer, or a negative one to count back from the "
-            f"number of processors (-1 for all), got {n_jobs!r}."
+            f"n_jobs must be None, an integer from 1 to {MAX_JOBS}, or a negative one to count "
+            f"back from the number of processors (-1 for all), got {n_jobs!r}."
         )
 
 

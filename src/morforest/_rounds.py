@@ -7,23 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
 from morforest._fixed_point import to_core_dtype
 from morforest._losses import Loss, leaf_quantiles
 from morforest._model import Forest
-from morforest._native import core
-from morforest._parallel import run_over_rows
+from morforest._native import Purpose, core
+from morforest._parallel import count_jobs, over_blocks, over_rows
 from morforest._table import TrainingTable
 from morforest.augment import Copier
 
-COPIES, SUBSETS = 2**63 + 1, 2**63 + 2  # number draws of copies and of atoms; no round has these
-GENERATIONS = 16  # of copies in a fit
-LARGEST_STEP = 2.0**900  # of a gradient or curvature; those of sensible fits are far smaller
-ATOMS_A_CALL = 16  # of a thread
-ROWS_WORTH_THREADS = 4096  # fewer are computed by one
-ROUNDS_A_SUBSET = 5  # that share atoms, where the dictionary is a subset
-UNGUIDED = 0.1  # share of the features of guided sums that are drawn all alike
+GENERATIONS = 16  # of copies per fit
+LARGEST_STEP = 2.0**900  # of gradients and curvatures; those of sensible fits are far smaller
+ATOMS_PER_CALL = 16  # that one thread computes
+ROWS_WORTH_THREADS = 4096  # fewer are left to a single thread
+ROUNDS_PER_SUBSET = 5  # rounds that share atoms, where the dictionary is a subset
+UNGUIDED = 0.1  # share of the features of guided sums that are drawn uniformly
 
 
 @dataclass
@@ -33,30 +31,32 @@ class Boosting:
     With a `copier` the rows are followed by copies of them, which are drawn anew a few times.
     """
 
-    table: TrainingTable
+    training_table: TrainingTable
     loss: Loss
     baseline: np.ndarray
     order: np.ndarray  # rows in canonical order
-    copies: np.ndarray  # how often each row counts in training; 0: held out
-    weight: np.ndarray  # what a copy counts for
-    share: float  # of the samples that a round sees
+    count: np.ndarray  # how often each row counts in training; 0 if it is held out
+    weight: np.ndarray  # what a row counts for each time
+    held_out: np.ndarray  # rows that judge when to stop
+    held_out_weight: np.ndarray  # what each of them counts for
+    share: float  # of the training samples that each round sees
     seed: int
     rule: dict[str, Any]
-    l2: float
+    l2_regularization: float
     learning_rate: float
     before: Forest | None = None  # rounds of an earlier fit
     copier: Copier | None = None
-    period: int = 1  # rounds of a generation of copies
+    period: int = 1  # rounds per generation of copies
     n_jobs: int | None = 1
     guided: bool = False  # sparse sums draw features by what the rounds so far gained from them
 
     def __post_init__(self) -> None:
         self.rows = len(self.order)
         self.trees: list[Tree] = []
-        self._cells = self.table.core
+        self._table: Any = self.training_table.table
         self._subset: Any = None
-        self.scores = self._first_scores(self.table.samples)
-        self._gains = np.zeros(self.table.samples.shape[1])
+        self.scores = self._first_scores(self.training_table.samples)
+        self._gains = np.zeros(self.training_table.samples.shape[1])
         if self.guided and self.before is not None:
             self._add_gains(self.before.term_count, self.before.term_cell, self.before.gain)
 
@@ -67,10 +67,10 @@ class Boosting:
             copied = self.copier is not None and (first or number % self.period == 0)
             if copied:
                 self._draw_copies(number // self.period)
-            if self.table.plan.dictionary._subset() and (
-                first or copied or number % ROUNDS_A_SUBSET == 0
+            if self.training_table.resolved.atoms_per_tree and (
+                first or copied or number % ROUNDS_PER_SUBSET == 0
             ):
-                self._draw_subset(number // ROUNDS_A_SUBSET)
+                self._draw_subset(number // ROUNDS_PER_SUBSET)
             if self.guided:
                 self._guide()
             yield self._round(number, stop)
@@ -90,13 +90,13 @@ class Boosting:
         gradients = core.Gradients(rows, outputs)
         gradients.set(gradient, curvature)
         key = np.array([core.tree_key(self.seed, number)], dtype=np.uint64)
-        count = self.copies
+        count = self.count
         if self.share < 1:
             draws = max(1, round(self.share * int(count.sum())))
-            count = core.draw_subsets(key, draws, self.order, self.copies)
+            count = core.draw_subsets(key, draws, self.order, self.count)
         grown: dict[str, np.ndarray] = core.grow_trees(
-            self._cells,
-            self.table.dictionary,
+            self._table,
+            self.training_table.dictionary,
             key,
             count,
             count,
@@ -108,16 +108,16 @@ class Boosting:
             values=np.empty(0, dtype=np.int64),
             bits=0,
             gradients=gradients,
-            l2=self.l2,
+            l2=self.l2_regularization,
             learning_rate=self.learning_rate,
             largest_leaf=self.loss.largest_step,
             subset=self._subset,
-            threads=effective_n_jobs(self.n_jobs),
+            threads=count_jobs(self.n_jobs),
             **self.rule,
         )
-        tree = Tree(self.table, grown, outputs)
+        tree = Tree(self.training_table, grown, outputs)
         if self._subset is None:
-            leaf = tree.leaves(self._cells)
+            leaf = tree.leaves(self._table)
         else:
             leaf = tree.leaves_in_subset(self._subset, grown.pop("picked"))
         if not np.isnan(self.loss.quantile):
@@ -138,65 +138,67 @@ class Boosting:
     def _add_gains(self, count: np.ndarray, feature: np.ndarray, gain: np.ndarray) -> None:
         """Share the gain of each split among the features of its atom.
 
-        One after the other, so that a fit that goes on from another adds them in the same order.
+        Gains are added one by one, so that a continued fit adds them in the same order.
         """
         count = count.astype(np.int64)
         share = gain.astype(np.float64) / np.maximum(count, 1)
         np.add.at(self._gains, feature.astype(np.int64), np.repeat(share, count))
 
     def _guide(self) -> None:
-        """Let sparse sums draw features in proportion to their gains, and a few all alike."""
+        """Let sparse sums draw features in proportion to their gains, and a few uniformly."""
         cumulated = np.cumsum(self._gains)
         if not 0 < cumulated[-1] < np.inf:
             return
-        alike = np.arange(1, len(cumulated) + 1) / len(cumulated)
-        shares = (1.0 - UNGUIDED) * (cumulated / cumulated[-1]) + UNGUIDED * alike
+        uniform = np.arange(1, len(cumulated) + 1) / len(cumulated)
+        shares = (1.0 - UNGUIDED) * (cumulated / cumulated[-1]) + UNGUIDED * uniform
         fractions = np.ldexp(np.minimum(shares, 1.0 - 2.0**-53), 64).astype(np.uint64)
         fractions[-1] = 2**64 - 1
-        self.table.dictionary.guide(fractions)
+        self.training_table.dictionary.guide(fractions)
 
     def _first_scores(self, X: np.ndarray) -> np.ndarray:
-        """Return what is said of some samples before the first of these rounds."""
+        """Return the scores of some samples before the first of these rounds."""
         scores = np.tile(self.baseline, (len(X), 1))
         if self.before is not None:
             scores += self.before.predict_sum(to_core_dtype(X))
         return scores
 
     def _draw_subset(self, number: int) -> None:
-        """Draw atoms for some rounds, and compute them for every row."""
-        key = core.derive(core.tree_key(self.seed, SUBSETS), number)
+        """Draw the atoms of the next rounds, and compute them for every row."""
+        key = core.derive(core.tree_key(self.seed, Purpose.SUBSETS), number)
         if self._subset is None:
-            self._subset = core.Subset(self._cells, self.table.dictionary)
+            self._subset = core.Subset(self._table, self.training_table.dictionary)
         subset = self._subset
-        atoms = subset.draw(key, self.copies, self.order)
+        atoms = subset.draw(key, self.count, self.order)
 
-        def fill(first: int) -> None:
-            subset.fill(first, min(ATOMS_A_CALL, atoms - first))
-
-        jobs = effective_n_jobs(self.n_jobs) if len(self.order) >= ROWS_WORTH_THREADS else 1
-        if jobs == 1:
+        if len(self.order) < ROWS_WORTH_THREADS or count_jobs(self.n_jobs) == 1:
             subset.fill(0, atoms)
         else:
-            firsts = range(0, atoms, ATOMS_A_CALL)
-            Parallel(n_jobs=jobs, require="sharedmem")(delayed(fill)(first) for first in firsts)
+            over_rows(
+                lambda some: subset.fill(some.start, some.stop - some.start),
+                atoms,
+                ATOMS_PER_CALL,
+                self.n_jobs,
+            )
 
     def _make_room_for_copies(self) -> None:
-        """Put copies of the rows that are trained on behind all rows; those held out have none."""
+        """Make room behind all rows for copies of the training rows; those held out have none."""
         assert self.copier is not None
         n, times = self.rows, self.copier.copies
-        train = np.flatnonzero(self.copies)
+        train = np.flatnonzero(self.count)
         of = np.concatenate([np.arange(n), np.tile(train, times)])
         # One table for all generations, and no other beside it: it may be most of the memory.
-        self._cells = None
-        self.table.release()
-        self._cells = self.table.room(len(of))
-        run_over_rows(
-            lambda part: self.table.fill(self._cells, part.start, self.table.X[part]),
-            self.table.X.shape,
+        self._table = None
+        self.training_table.release()
+        self._table = self.training_table.room(len(of))
+        over_blocks(
+            lambda part: self.training_table.fill(
+                self._table, part.start, self.training_table.X[part]
+            ),
+            self.training_table.X.shape,
             self.n_jobs,
         )
         self.loss = self.loss.of(of)
-        self.copies, self.weight = self.copies[of], self.weight[of]
+        self.count, self.weight = self.count[of], self.weight[of]
         self._ranks = np.empty(n, dtype=np.uint32)
         self._ranks[self.order] = np.arange(n)
         # Copies in the canonical order of their originals.
@@ -206,28 +208,28 @@ class Boosting:
         self.scores = np.concatenate([self.scores, np.empty((len(of) - n, self.scores.shape[1]))])
 
     def _draw_copies(self, generation: int) -> None:
-        """Draw copies anew, and find out what the model so far says of them."""
+        """Draw new copies, and compute their scores under the model so far."""
         assert self.copier is not None
         copier, n = self.copier, self.rows
         if len(self.order) == n:
             self._make_room_for_copies()
-        train = np.flatnonzero(self.copies[:n])
-        key = core.derive(core.tree_key(self.seed, COPIES), generation)
-        forest = make_forest(self.table, self.trees) if self.trees else None
+        train = np.flatnonzero(self.count[:n])
+        key = core.derive(core.tree_key(self.seed, Purpose.COPIES), generation)
+        forest = make_forest(self.training_table, self.trees) if self.trees else None
         for c in range(copier.copies):
             begin, of_copy = n + c * len(train), core.derive(key, c)
 
             def draw(part: slice, begin: int = begin, of_copy: int = of_copy) -> None:
                 rows, first = train[part], begin + part.start
-                X = copier(self.table.samples[rows], self._ranks[rows], of_copy)
-                self.table.fill(self._cells, first, self.table.read(X))
-                # As rounds would have added them: the same sums to the last bit.
+                X = copier(self.training_table.samples[rows], self._ranks[rows], of_copy)
+                self.training_table.fill(self._table, first, self.training_table.read(X))
+                # In the order in which rounds add them, so that sums agree to the last bit.
                 scores = self._first_scores(X)
                 if forest is not None:
-                    forest.add_trees(self._cells, first, scores)
+                    forest.add_trees(self._table, first, scores)
                 self.scores[first : first + len(rows)] = scores
 
-            run_over_rows(draw, (len(train), *self.table.samples.shape[1:]), self.n_jobs)
+            over_blocks(draw, (len(train), *self.training_table.samples.shape[1:]), self.n_jobs)
 
 
 class Tree:
@@ -274,7 +276,7 @@ def make_forest(table: TrainingTable, trees: list[Tree]) -> Any:
     ]
     values = np.concatenate([tree.values for tree in trees])
     return core.Forest(
-        shape=list(table.plan.shape),
+        shape=list(table.resolved.shape),
         views=table.dictionary.views,
         sources=table.dictionary.view_sources,
         pooled_views=table.dictionary.pooled_views,

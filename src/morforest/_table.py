@@ -6,20 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, DRAW, LARGEST, Columns
-from morforest._combination import check_columns, combined
+from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, LARGEST, Columns
 from morforest._fixed_point import CellFormat, Cells, blocks, choose_format, core_dtype
 from morforest._model import Forest, require_same_cells
-from morforest._native import core
-from morforest._parallel import run_over_rows
+from morforest._native import Purpose, core
+from morforest._parallel import over_blocks
 from morforest.dictionary import Axis
 from morforest.dictionary._base import ResolvedDictionary, resolve
 
 
 class TrainingTable:
-    """The training samples as the core holds them.
+    """The training samples, and the `table` in which the core holds them.
 
-    Threads share one; other processes get the samples and build their own.
+    Threads share one table; other processes get the samples and build their own.
     """
 
     columns: Columns | None = None
@@ -27,32 +26,32 @@ class TrainingTable:
     def __init__(
         self,
         X: np.ndarray,
-        plan: ResolvedDictionary,
+        resolved: ResolvedDictionary,
         cell_format: CellFormat,
         cells: Cells,
         n_jobs: int | None = 1,
     ):
         self.X = X
-        self.plan = plan
+        self.resolved = resolved
         self.cell_format = cell_format
         self.cells = cells
         self.dtype = core_dtype(X)
         self._build(n_jobs)
 
     def _build(self, n_jobs: int | None) -> None:
-        self.dictionary = self.plan.build(direct=self.cell_format.real)
+        self.dictionary = self.resolved.build(direct=self.cell_format.real)
         cell_type = self.cells.cell_type
         if self.dictionary.narrow_patches and self.cells.fit_bytes:
             cell_type = "bytes"  # the same forest from half the memory
         tiles = self._tiles and cell_type != "bytes"
         table = core.Table(len(self.X), self.dictionary, cell_type, tiles)
-        run_over_rows(lambda part: self.fill(table, part.start, self.X[part]), self.X.shape, n_jobs)
-        self.core = table
+        over_blocks(lambda part: self.fill(table, part.start, self.X[part]), self.X.shape, n_jobs)
+        self.table = table
 
     @property
     def _tiles(self) -> bool:
         """Whether atoms are computed for all rows at once, which rows in tiles make fast."""
-        return bool(self.plan.dictionary._subset()) and not self.dictionary.has_forms
+        return bool(self.resolved.atoms_per_tree) and not self.dictionary.has_forms
 
     def fill(self, table: Any, first: int, X: np.ndarray) -> None:
         """Write samples to the rows of a table from `first` on."""
@@ -60,7 +59,7 @@ class TrainingTable:
         table.fill(x, first, self.cells.shift, self.cells.limit)
 
     def room(self, rows: int) -> Any:
-        """Return a table for as many samples, to be filled, with the same cells."""
+        """Return an empty table for so many samples, with the same kind of cells."""
         return core.Table(rows, self.dictionary, self.cells.cell_type, self._tiles)
 
     def part(self, rows: slice) -> Any:
@@ -71,25 +70,25 @@ class TrainingTable:
 
     @property
     def samples(self) -> np.ndarray:
-        """What the cells were made from, a row a sample."""
+        """What the cells were made from: one row per sample."""
         return self.X
 
     @property
     def hash(self) -> np.ndarray:
         """A hash of the cells of each sample."""
-        hashes: np.ndarray = self.core.hash
+        hashes: np.ndarray = self.table.hash
         return hashes
 
     def read(self, X: np.ndarray) -> np.ndarray:
-        """Return what cells are made from, of other samples."""
+        """Return what cells are made from, for other samples."""
         return X
 
     def beside(self, rows: Any, copies: list[np.ndarray]) -> Any:
-        """Return a table of some of the rows and of copies, which are samples, behind them."""
+        """Return a table of some of the rows, followed by copies of samples."""
         return self.of(np.concatenate([self.X[rows], *map(self.read, copies)]))
 
     def of(self, X: np.ndarray) -> Any:
-        """Return a table of other samples with the same cells."""
+        """Return a table of other samples with the same kind of cells."""
         table = core.Table(len(X), self.dictionary, self.cells.cell_type)
         for part in blocks(X.shape):
             self.fill(table, part.start, X[part])
@@ -97,10 +96,10 @@ class TrainingTable:
 
     def release(self) -> None:
         """Give back the memory of the cells."""
-        del self.core
+        del self.table
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k not in ("dictionary", "core")}
+        return {k: v for k, v in self.__dict__.items() if k not in ("dictionary", "table")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -108,27 +107,27 @@ class TrainingTable:
 
 
 class ColumnTable(TrainingTable):
-    """The columns of the training samples, for trees that split on these."""
+    """Shared atoms of the training samples as columns, for trees that split on these."""
 
     def __init__(
         self,
-        table: TrainingTable,
+        training_table: TrainingTable,
         columns: Columns,
         values: np.ndarray,
-        learns: bool,
+        combines: bool,
         n_jobs: int | None,
     ):
         self.columns = columns
-        self._samples = table.samples
-        self._hash = table.hash  # of the samples, because copies are made from these
-        plan = resolve(Axis(), columns.size)
-        column_format = CellFormat(0, False, True, float(LARGEST), plan.bounds)
-        cells = COMBINED_CELLS if learns else COLUMN_CELLS
-        super().__init__(values, plan, column_format, cells, n_jobs)
+        self._samples = training_table.samples
+        self._hash = training_table.hash  # of the samples, because copies are made from these
+        resolved = resolve(Axis(), columns.size)
+        column_format = CellFormat(0, False, True, float(LARGEST), resolved.bounds)
+        cells = COMBINED_CELLS if combines else COLUMN_CELLS
+        super().__init__(values, resolved, column_format, cells, n_jobs)
 
     @property
     def samples(self) -> np.ndarray:
-        """What the columns were made from, a row a sample."""
+        """What the columns were made from: one row per sample."""
         return self._samples
 
     @property
@@ -144,46 +143,51 @@ class ColumnTable(TrainingTable):
 
 def make_table(
     X: np.ndarray,
-    plan: ResolvedDictionary,
+    resolved: ResolvedDictionary,
     seed: int,
     n_jobs: int | None,
     before: Forest | None = None,
     earlier: Any = None,
-    learns: bool = False,
+    combines: bool = False,
 ) -> TrainingTable:
-    """Make what trees are grown on; `before` has `earlier`, a dictionary, and is to be added to.
+    """Make the table that trees are grown on.
 
-    Trees that learn combinations need room for their sums.
+    New trees may follow those of a forest grown `before` with the dictionary `earlier`.
+
+    Trees that learn combinations of columns need cells with room for their sums.
     """
-    n_atoms = plan.dictionary._columns()
-    bounds = combined(plan.bounds) if learns and not n_atoms else plan.bounds
-    cell_format, cells = choose_format(X, bounds)
-    if learns and not n_atoms:
-        check_columns(cells.cell_type)
+    n_atoms = resolved.n_shared_atoms
+    cell_format, cells = choose_format(X, resolved.bounds)
+    if combines and not n_atoms and cells.cell_type != "int32":
+        raise ValueError(
+            f"combinations of given columns need whole numbers from -{LARGEST} to {LARGEST}: "
+            "scale and round X."
+        )
     if before is not None:
-        require_same_kind(before, plan, cell_format, earlier)
-    table = TrainingTable(X, plan, cell_format, cells, n_jobs)
+        require_same_kind(before, resolved, cell_format, earlier)
+    training_table = TrainingTable(X, resolved, cell_format, cells, n_jobs)
     if not n_atoms:
-        return table
+        return training_table
     if before is None:
-        columns, values = Columns.fit(table, core.tree_key(seed, DRAW), n_atoms, n_jobs)
+        key = core.tree_key(seed, Purpose.SHARED_ATOMS)
+        columns, values = Columns.fit(training_table, key, n_atoms, n_jobs)
     else:
         assert before.columns is not None
         columns = before.columns
         values = columns.of(X, n_jobs)
-        learns |= before.combines  # these are asked about rows of the table, too
-    return ColumnTable(table, columns, values, learns, n_jobs)
+        combines |= before.combines  # these are asked about rows of the table, too
+    return ColumnTable(training_table, columns, values, combines, n_jobs)
 
 
 def require_same_kind(
-    before: Forest, plan: ResolvedDictionary, cell_format: CellFormat, earlier: Any
+    before: Forest, resolved: ResolvedDictionary, cell_format: CellFormat, earlier: Any
 ) -> None:
-    """Raise unless trees of this plan and format may follow those of an earlier fit."""
-    shared = bool(plan.dictionary._columns())
-    if shared != (before.columns is not None) or (shared and plan.dictionary != earlier):
+    """Raise unless trees of this dictionary and cell format may follow those of an earlier fit."""
+    shared = bool(resolved.n_shared_atoms)
+    if shared != (before.columns is not None) or (shared and not resolved.has_atoms_of(earlier)):
         raise ValueError(
             f"warm_start needs the dictionary of the first fit where all trees share its atoms: "
-            f"had {earlier!r}, got {plan.dictionary!r}. Set it back, or fit a new model."
+            f"had {earlier!r}, got {resolved.dictionary!r}. Set it back, or fit a new model."
         )
     looked_at = before if before.columns is None else before.columns
     then = looked_at.cell_format
@@ -192,4 +196,4 @@ def require_same_kind(
             "warm_start needs data like those of the first fit: their range or kind of "
             "numbers differs too much. Fit a new model instead."
         )
-    require_same_cells(looked_at, plan.build(direct=cell_format.real))
+    require_same_cells(looked_at, resolved.build(direct=cell_format.real))

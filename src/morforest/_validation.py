@@ -22,6 +22,8 @@ from morforest._parameters import check_choice, is_integer, is_number
 MAX_CLASSES = 65_536
 MAX_TARGET = 1e300  # sums over trees stay finite
 MAX_CANDIDATES = 10_000_000
+COMBINED_CANDIDATES = 100  # which a node combines where max_features="auto"
+MAX_COMBINED_CANDIDATES = 2**14  # beyond, the core's sums might overflow
 
 
 def check_samples(estimator: Any, X: Any, *, fitting: bool) -> tuple[np.ndarray, tuple[int, ...]]:
@@ -31,6 +33,7 @@ def check_samples(estimator: Any, X: Any, *, fitting: bool) -> tuple[np.ndarray,
     their table is filled from pieces of them.
     """
     shape: tuple[int, ...] | None = None
+    refuse_masked("X", X)
     if not hasattr(X, "columns") and not hasattr(X, "toarray"):  # neither data frame nor sparse
         X = np.asarray(X)
     if len(X.shape) > 2:
@@ -51,6 +54,21 @@ def check_samples(estimator: Any, X: Any, *, fitting: bool) -> tuple[np.ndarray,
             f"{estimator.data_shape_}: pass those, or flat rows of {X.shape[1]} features."
         )
     return to_core_dtype(X), estimator.data_shape_
+
+
+def refuse_masked(name: str, values: Any) -> None:
+    """Raise if some values of a masked array, or of a list of these, are masked.
+
+    NumPy would drop the mask in silence, and what it hides would be taken for data.
+    """
+    parts = values if isinstance(values, (list, tuple)) else [values]
+    if not any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
+        return
+    masked = sum(int(np.ma.count_masked(part)) for part in parts)
+    raise ValueError(
+        f"{name} has {masked} masked values, and missing values are not supported: fill them in, "
+        f"for example with {name}.filled(0), or drop these samples."
+    )
 
 
 def _is_plain(estimator: Any, X: Any) -> bool:
@@ -143,7 +161,14 @@ def check_targets(y: Any, n_samples: int, criterion: str) -> np.ndarray:
 def _one_column(y: Any, n_samples: int) -> np.ndarray:
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
+    refuse_masked("y", y)
     y = np.asarray(y)
+    if y.dtype.kind in "mM":
+        raise ValueError(
+            f"y holds dates or time spans (dtype {y.dtype}): turn them into numbers for "
+            'regression, such as (y - y.min()) / np.timedelta64(1, "D"), or into strings for '
+            "classification, y.astype(str)."
+        )
     if y.ndim == 2 and y.shape[1] > 1:
         raise ValueError(
             f"y has shape {y.shape}, but several outputs at once are not supported: fit one "
@@ -163,8 +188,10 @@ def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
     """Return sample weights as float64, or None if there are none."""
     if sample_weight is None:
         return None
-    if np.iscomplexobj(np.asarray(sample_weight)):
-        raise ValueError("sample_weight must hold real numbers, got complex ones.")
+    refuse_masked("sample_weight", sample_weight)
+    kind = np.asarray(sample_weight).dtype
+    if kind.kind in "cmM":
+        raise ValueError(f"sample_weight must hold real numbers, got dtype {kind}.")
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -15,10 +15,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from morforest._native import core
-from morforest._parameters import check_choice, check_integer, is_number
+from morforest._parameters import MAX_COPIES, check_choice, check_integer, is_number
 from morforest.dictionary._base import seed_from
+from morforest.dictionary._shape import SampleShape
 
 __all__ = ["ImageCopies", "SeriesCopies"]
+
+MAX_ROWS = 2**32  # rows have numbers of 32 bits
 
 
 @dataclass(frozen=True)
@@ -90,10 +93,16 @@ def make_copier(
         return None
     if not isinstance(augment, _Copies):
         raise TypeError(f"augment must be None, ImageCopies() or SeriesCopies(), got {augment!r}.")
-    check_integer("copies", augment.copies, 1)
+    check_integer("copies", augment.copies, 1, MAX_COPIES)
     augment._check_shape(shape, channel_axis)
     if X is None:
         return Copier(augment, shape, channel_axis)
+    rows = len(X) * (1 + int(augment.copies))
+    if rows >= MAX_ROWS:
+        raise ValueError(
+            f"copies={augment.copies} of {len(X)} samples make {rows} rows, more than the "
+            f"{MAX_ROWS - 1} that the core can count: use fewer copies."
+        )
     return Copier(augment, shape, channel_axis, float(X.min()), float(X.max()))
 
 
@@ -114,7 +123,8 @@ class ImageCopies(_Copies):
     shift : float, default=1.5
         Largest shift in pixels, along both axes and in both directions.
     copies : int, default=2
-        How many copies of each sample a tree, or a generation of boosting, sees beside itself.
+        How many copies of each sample a tree, or a generation of boosting, sees beside the
+        sample itself; at most 1,000.
 
     Examples
     --------
@@ -207,7 +217,8 @@ class SeriesCopies(_Copies):
         What stands beyond the ends: the border repeated, or the other end. With "wrap" a `shift` of
         0.5 is any circular rotation.
     copies : int, default=2
-        How many copies of each sample a tree, or a generation of boosting, sees beside itself.
+        How many copies of each sample a tree, or a generation of boosting, sees beside the
+        sample itself; at most 1,000.
 
     Examples
     --------
@@ -275,14 +286,12 @@ class SeriesCopies(_Copies):
 
 
 def sample_copies(augment: Any, X: Any, random_state: Any, channel_axis: int | None) -> np.ndarray:
-    """Return one copy of each sample of X (n, ...), as float64."""
+    """Return one copy of each sample of X (n, ...), as float64; `channel_axis` is one of X."""
     X = np.asarray(X)
     if X.ndim < 2 or X.dtype.kind not in "buif" or not X.size:
         raise ValueError(f"X must hold samples of numbers, got shape {X.shape} of {X.dtype}.")
-    shape = X.shape[1:]
-    if channel_axis is not None:
-        channel_axis = int(channel_axis) % len(shape)
-    copier = make_copier(augment, shape, channel_axis)
+    samples = SampleShape.of(X.shape[1:], channel_axis)
+    copier = make_copier(augment, samples.lengths, samples.channel_axis)
     assert copier is not None
     rows = X.reshape(len(X), -1).astype(np.float64)
     made = copier(rows, np.arange(len(X)), seed_from(random_state))

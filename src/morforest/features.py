@@ -48,7 +48,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of the draws.
     channel_axis : int or None, default=None
-        Axis of a sample that holds channels; see :class:`MorfClassifier`.
+        Axis of X that holds channels, such as 1 or -1; see :class:`MorfClassifier`.
     n_jobs : int or None, default=None
         Number of threads of `transform`; -1 for all processors.
     data_shape : tuple of int or None, default=None
@@ -138,9 +138,9 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         key = seed_from(self.random_state)
         cell_format, cells = choose_format(X, plan.bounds)
         table = TrainingTable(X, plan, cell_format, cells, self.n_jobs)
-        order = np.argsort(table.core.hash).astype(np.uint32)
+        order = np.argsort(table.table.hash).astype(np.uint32)
         built = table.dictionary
-        drawn = core.draw_atoms(table.core, built, order, key, int(self.n_atoms))
+        drawn = core.draw_atoms(table.table, built, order, key, int(self.n_atoms))
         self._atoms = drawn
         self._views = (built.views, built.view_sources, built.pooled_views)
         self._plan, self._key, self._format = plan, key, cell_format

@@ -38,7 +38,7 @@ class AtomRidgeClassifier(ClassifierMixin, BaseEstimator):
     data_shape : tuple of int or None, default=None
         Shape of one sample, where `X` has flat rows.
     channel_axis : int or None, default=None
-        Axis of a sample that holds channels; see :class:`MorfClassifier`.
+        Axis of X that holds channels, such as 1 or -1; see :class:`MorfClassifier`.
     class_weight : dict, "balanced" or None, default=None
         What each class' samples count for.
     n_jobs : int or None, default=None

@@ -1,7 +1,8 @@
-"""Dictionaries made of others: a mixture, and a few atoms of another dictionary."""
+"""Dictionaries made of others: mixtures, atoms of a tree, and atoms that all trees share."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,23 +10,22 @@ import numpy as np
 from morforest._parameters import check_choice, is_integer
 from morforest.dictionary._base import Dictionary, to_numbers
 
-MOST_ATOMS = 1_000_000  # of a subset
-USUAL_ATOMS = {"tree": 300, "forest": 3000}
+MOST_ATOMS = 1_000_000  # of a tree, or of all trees
 
 
 class Mixture(Dictionary):
     """Several dictionaries: each candidate comes from one of them, drawn at random.
 
-    A small share of :class:`Axis` gives every single feature a fixed chance at every node, which
-    the paper's consistency theorem asks for.
+    A small share of :class:`Axis` gives every single feature a fixed chance at every node, as the
+    paper's consistency theorem requires.
 
     Parameters
     ----------
     dictionaries : list of dictionaries
-        What to draw from. In a grid search they are named by position, as in
+        Where atoms come from. A grid search names them by position, as in
         ``dictionary__0__max_size``.
     weights : list of float or None, default=None
-        How often each is drawn from, in proportion. None means equally often.
+        Relative frequencies of the dictionaries. None means that all are equally frequent.
 
     Examples
     --------
@@ -34,13 +34,13 @@ class Mixture(Dictionary):
     Mixture(dictionaries=[Patch(max_size=4), Axis()], weights=[0.9, 0.1])
     """
 
-    def __init__(self, dictionaries: Any, weights: Any = None):
+    def __init__(self, dictionaries: Sequence[Dictionary], weights: Sequence[float] | None = None):
         self.dictionaries = dictionaries
         self.weights = weights
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Get parameters; with `deep`, those of the dictionaries too, prefixed by position."""
-        params = super().get_params(deep=False)
+        params: dict[str, Any] = super().get_params(deep=False)
         if deep:
             for i, part in enumerate(self.dictionaries):
                 params[str(i)] = part
@@ -79,9 +79,10 @@ class Mixture(Dictionary):
                 raise TypeError(
                     f"dictionaries must hold dictionaries such as Patch() or Axis(), got {part!r}."
                 )
-            if isinstance(part, Subset):
+            if isinstance(part, FewAtoms):
+                kind = type(part).__name__
                 raise ValueError(
-                    "dictionaries must not hold a Subset: make a Subset of the Mixture instead."
+                    f"dictionaries must not hold {part!r}: write {kind}(Mixture([...]), ...)."
                 )
         shares = np.ones(len(parts))
         if self.weights is not None:
@@ -91,7 +92,9 @@ class Mixture(Dictionary):
                 f"weights={self.weights!r} must have one entry for each of the {len(parts)} "
                 "dictionaries."
             )
-        if not np.isfinite(shares).all() or (shares < 0).any() or not shares.sum() > 0:
+        with np.errstate(over="ignore"):
+            total = shares.sum()
+        if not (shares >= 0).all() or not 0 < total < np.inf:
             raise ValueError(
                 f"weights={self.weights!r} must be finite, not negative and not all zero."
             )
@@ -104,71 +107,132 @@ class Mixture(Dictionary):
         return [(leaf, probability) for leaf, probability in flat if probability > 0]
 
 
-class Subset(Dictionary):
-    """A few atoms of a dictionary, drawn once for a tree or for a whole forest.
+class FewAtoms(Dictionary):
+    """What :class:`Subset` and :class:`SharedAtoms` share: a dictionary and a number of atoms."""
 
-    The nodes of a tree choose among them. Their values are computed once for each sample, and a
-    node looks them up. This is worth it where atoms are costly (many cells, derived views,
-    pooling) and samples many. Trees differ more from each other, and their nodes less, than with
-    new atoms at each node.
-
-    Atoms of a forest are computed once for each sample to predict too, and not at every node that
-    it passes, which saves time where many deep trees look at costly atoms. Trees then differ by
-    their bags and candidates alone.
-
-    Parameters
-    ----------
-    dictionary : dictionary
-        Where the atoms come from; a :class:`Mixture` for several kinds.
-    n_atoms : int or None, default=None
-        How many of them a tree, or the forest, has; None is 300 for a tree and 3,000 for a forest.
-        Each node draws its candidates among these without replacement.
-    per : {"tree", "forest"}, default="tree"
-        Whether each tree draws atoms of its own, in boosting every five rounds, or all trees share
-        those drawn first. Values of atoms of a forest are rounded to a 1024th of their standard
-        deviation among the training samples, and cut at eight of them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from morforest import Haar, MorfClassifier, Subset
-    >>> random = np.random.default_rng(0)
-    >>> y = np.arange(200) % 2
-    >>> X = random.normal(size=(200, 50))
-    >>> X[y == 1, 1:] += X[y == 1, :-1]  # neighbours are alike in one of the classes
-    >>> atoms = Subset(Haar(max_size=4, pool="max"), n_atoms=200, per="forest")
-    >>> clf = MorfClassifier(atoms, n_estimators=50, random_state=0)
-    >>> clf.fit(X[:100], y[:100]).score(X[100:], y[100:]) > 0.9
-    True
-    """
-
-    def __init__(self, dictionary: Any, n_atoms: int | None = None, per: str = "tree"):
-        self.dictionary = dictionary
-        self.n_atoms = n_atoms
-        self.per = per
+    dictionary: Dictionary
+    n_atoms: int
 
     def _flatten(self) -> list[tuple[Dictionary, float]]:
         if not isinstance(self.dictionary, Dictionary):
             raise TypeError(
                 f"dictionary must be a dictionary such as Patch(), got {self.dictionary!r}."
             )
-        if isinstance(self.dictionary, Subset):
-            raise ValueError("dictionary must not be a Subset itself: give what it is a subset of.")
-        if self.n_atoms is not None and not (
-            is_integer(self.n_atoms) and 1 <= self.n_atoms <= MOST_ATOMS
-        ):
+        if isinstance(self.dictionary, FewAtoms):
+            mine, inner = type(self).__name__, type(self.dictionary).__name__
             raise ValueError(
-                f"n_atoms must be an integer from 1 to {MOST_ATOMS}, or None, got {self.n_atoms!r}."
+                f"dictionary={self.dictionary!r} must not be a {inner} itself: write "
+                f"{mine}({self.dictionary.dictionary!r}, ...)."
             )
-        check_choice("per", self.per, tuple(USUAL_ATOMS))
+        if not is_integer(self.n_atoms) or not 1 <= self.n_atoms <= MOST_ATOMS:
+            raise ValueError(
+                f"n_atoms must be an integer from 1 to {MOST_ATOMS}, got {self.n_atoms!r}."
+            )
         return self.dictionary._flatten()
 
-    def _subset(self) -> int:
-        return self._size() if self.per == "tree" else 0
 
-    def _columns(self) -> int:
-        return self._size() if self.per == "forest" else 0
+class Subset(FewAtoms):
+    """A few atoms of a dictionary for each tree, drawn before the tree grows.
 
-    def _size(self) -> int:
+    The nodes of the tree choose among these atoms. Each atom is computed once for each sample, and
+    nodes look the values up. This saves time where atoms are costly (many cells, derived views,
+    pooling) and samples are many. The trees differ more from each other, and the nodes of a tree
+    less, than with new atoms at each node. Boosting draws new atoms every five rounds.
+
+    Parameters
+    ----------
+    dictionary : dictionary
+        Where the atoms come from; a :class:`Mixture` for several kinds.
+    n_atoms : int, default=300
+        Number of atoms per tree. Each node draws its candidates among these without replacement.
+
+    See Also
+    --------
+    SharedAtoms : Atoms that all trees of a forest share.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from morforest import MorfClassifier, Patch, Subset
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X = X.reshape(-1, 8, 8)
+    >>> atoms = Subset(Patch(max_size=3), n_atoms=100)
+    >>> clf = MorfClassifier(atoms, n_estimators=50, random_state=0)
+    >>> clf.fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.9
+    True
+    """
+
+    def __init__(self, dictionary: Dictionary, n_atoms: int = 300):
+        self.dictionary = dictionary
+        self.n_atoms = n_atoms
+
+    def _atoms_per_tree(self) -> int:
         self._flatten()
-        return USUAL_ATOMS[self.per] if self.n_atoms is None else int(self.n_atoms)
+        return int(self.n_atoms)
+
+
+class SharedAtoms(FewAtoms):
+    """Atoms that all trees of a forest share, drawn before the first tree grows.
+
+    Each atom is computed once for each sample, when fitting and when predicting, and not at every
+    node that a sample passes. This saves time where many deep trees look at costly atoms. The trees
+    then differ only by their bootstrap samples and by the candidates that their nodes draw.
+
+    Values of shared atoms are rounded to a 1024th of their standard deviation among the training
+    samples, and clipped at eight standard deviations.
+
+    Parameters
+    ----------
+    dictionary : dictionary
+        Where the atoms come from; a :class:`Mixture` for several kinds.
+    n_atoms : int, default=3000
+        Number of atoms. Each node draws its candidates among these without replacement.
+    combine : {"auto", "ridge"} or None, default="auto"
+        Whether each node of a forest is offered, besides its candidates, one linear combination of
+        them. Ridge regression learns its weights from the node's training rows; the response is the
+        target, or a split of the classes into two random groups. "auto" combines where some atoms
+        are not linear in the features, because they are pooled or variances. Boosting never
+        combines atoms.
+
+    See Also
+    --------
+    Subset : Atoms of a single tree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from morforest import Haar, MorfClassifier, SharedAtoms
+    >>> random = np.random.default_rng(0)
+    >>> y = np.arange(200) % 2
+    >>> X = random.normal(size=(200, 50))
+    >>> X[y == 1, 1:] += X[y == 1, :-1]  # neighbours are alike in one of the classes
+    >>> atoms = SharedAtoms(Haar(max_size=4, pool="max"), n_atoms=200)
+    >>> clf = MorfClassifier(atoms, n_estimators=50, random_state=0)
+    >>> clf.fit(X[:100], y[:100]).score(X[100:], y[100:]) > 0.9
+    True
+    """
+
+    def __init__(
+        self, dictionary: Dictionary, n_atoms: int = 3000, *, combine: str | None = "auto"
+    ):
+        self.dictionary = dictionary
+        self.n_atoms = n_atoms
+        self.combine = combine
+
+    def _flatten(self) -> list[tuple[Dictionary, float]]:
+        check_choice("combine", self.combine, ("auto", "ridge"), none=True)
+        return super()._flatten()
+
+    def _shared_atoms(self) -> int:
+        self._flatten()
+        return int(self.n_atoms)
+
+    def _combine(self) -> str | None:
+        return self.combine
+
+    def _same_atoms(self, other: Dictionary) -> bool:
+        return (
+            isinstance(other, SharedAtoms)
+            and self.n_atoms == other.n_atoms
+            and self.dictionary == other.dictionary
+        )

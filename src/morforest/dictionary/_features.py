@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,15 @@ import scipy.sparse as sp
 
 from morforest._parameters import is_number
 from morforest.dictionary._base import Bounds, Dictionary, cumulative_fractions, to_numbers
+from morforest.dictionary._shape import SampleShape
+
+COMBINATION_MASS = 2.0**17  # bounds the sum of the absolute weights of a learned combination
 
 
 class Axis(Dictionary):
     """Single features: the dictionary of a random forest.
 
-    At each node the candidates are distinct features, drawn without replacement.
+    The candidates of a node are distinct features, drawn without replacement.
 
     Examples
     --------
@@ -24,11 +27,31 @@ class Axis(Dictionary):
     array([1., 1.])
     """
 
-    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
+    def _bounds(self, shape: SampleShape) -> Bounds:
         return Bounds(mass=1.0, nonnegative=True, integral=True)
 
-    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
+    def _add_to(self, built: Any, shape: SampleShape) -> None:
         built.add_axis()
+
+
+class GivenColumns(Axis):
+    """Features that are columns of shared atoms already, whose combinations nodes may learn.
+
+    This class is internal. Tests use it to compare learned combinations of columns that they choose
+    themselves with the oracle. The features are whole numbers of at most 8191 in size.
+    """
+
+    def __init__(self, combine: str | None = "ridge"):
+        self.combine = combine
+
+    def _combine(self) -> str | None:
+        return self.combine
+
+    def _bounds(self, shape: SampleShape) -> Bounds:
+        if self.combine is None:
+            return super()._bounds(shape)
+        mass = COMBINATION_MASS
+        return Bounds(mass=mass, nonnegative=False, integral=True, side=mass)
 
 
 class SparseOblique(Dictionary):
@@ -37,12 +60,12 @@ class SparseOblique(Dictionary):
     Parameters
     ----------
     rate : float, default=2.0
-        The number of nonzero weights is Poisson distributed with this rate, conditioned on being
-        at least one and at most the number of features.
+        The number of nonzero weights has a Poisson distribution with this rate, conditioned on
+        being at least one and at most the number of features.
     density : float or None, default=None
-        If given, `rate` is not used: each weight is +1 or -1 with probability ``density / 2`` each,
-        and 0 otherwise, conditioned on at least one nonzero. The literature writes ``density`` as
-        1/s.
+        If given, `rate` is not used: each weight is +1 or -1, with probability ``density / 2``
+        each, or else 0, conditioned on at least one nonzero weight. The literature writes
+        ``density`` as 1/s.
 
     Examples
     --------
@@ -52,20 +75,20 @@ class SparseOblique(Dictionary):
     [-1.0, 1.0]
     """
 
-    def __init__(self, rate: float = 2.0, density: float | None = None):
+    def __init__(self, rate: float = 2.0, *, density: float | None = None):
         self.rate = rate
         self.density = density
 
-    def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
+    def _check(self, shape: SampleShape) -> None:
         if self.density is None:
             if not is_number(self.rate) or not 0 < self.rate <= 1e9:
-                raise ValueError(f"rate must be a positive number, got {self.rate!r}.")
+                raise ValueError(f"rate must be a positive number up to 1e9, got {self.rate!r}.")
         elif not is_number(self.density) or not 0 < self.density <= 1:
             raise ValueError(f"density must be in (0, 1], got {self.density!r}.")
 
-    def _cumulative(self, shape: tuple[int, ...]) -> np.ndarray:
-        """Cumulate the probabilities of 1, 2, ... nonzeros; a tail that rounds to one is cut."""
-        p = math.prod(shape)
+    def _cumulative(self, shape: SampleShape) -> np.ndarray:
+        """Cumulate the probabilities of 1, 2, ... nonzero weights, and cut the tail of ones."""
+        p = shape.size
         if self.density is None:
             mode = min(max(int(self.rate), 1), p)
             probabilities = _unimodal(p, mode, lambda k: self.rate / k)
@@ -82,10 +105,10 @@ class SparseOblique(Dictionary):
         end = int(np.argmax(fractions == np.uint64(2**64 - 1))) + 1
         return fractions[:end]
 
-    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
+    def _bounds(self, shape: SampleShape) -> Bounds:
         return Bounds(mass=float(len(self._cumulative(shape))), nonnegative=False, integral=True)
 
-    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
+    def _add_to(self, built: Any, shape: SampleShape) -> None:
         built.add_sparse(self._cumulative(shape))
 
 
@@ -95,11 +118,11 @@ class Atoms(Dictionary):
     Parameters
     ----------
     matrix : scipy sparse matrix or array of shape (n_atoms, n_features)
-        One atom a row, over the features of a sample in C order. Whole-number weights keep the
-        engine's exact integer arithmetic; other weights use float64.
+        Each row holds one atom, over the features of a sample in C order. Whole-number weights keep
+        the exact integer arithmetic of the core; other weights use float64.
     probabilities : array of shape (n_atoms,) or None, default=None
-        How often each atom is drawn, in proportion. None draws all atoms equally often, and
-        without replacement within a node.
+        Relative frequencies of the atoms. None draws all atoms equally often, and without
+        replacement within a node.
 
     Examples
     --------
@@ -109,14 +132,14 @@ class Atoms(Dictionary):
            [ 1., -1.,  0.]])
     """
 
-    def __init__(self, matrix: Any, probabilities: Any = None):
+    def __init__(self, matrix: Any, *, probabilities: Sequence[float] | np.ndarray | None = None):
         self.matrix = matrix
         self.probabilities = probabilities
 
     def _csr(self) -> sp.csr_matrix:
         try:
             matrix = sp.csr_matrix(self.matrix, dtype=np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(
                 f"matrix must be a sparse matrix or a 2-D array of numbers: {error}"
             ) from None
@@ -125,13 +148,13 @@ class Atoms(Dictionary):
         matrix.sort_indices()
         return matrix
 
-    def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
+    def _check(self, shape: SampleShape) -> None:
         matrix = self._csr()
-        size = math.prod(shape)
+        size = shape.size
         if matrix.shape[1] != size:
             raise ValueError(
                 f"matrix has {matrix.shape[1]} columns, but samples of shape {shape} have {size} "
-                "features: give one column a feature."
+                "features: give one column per feature."
             )
         if matrix.shape[0] == 0:
             raise ValueError("matrix has no rows: give at least one atom.")
@@ -151,14 +174,16 @@ class Atoms(Dictionary):
         if probabilities.shape != (matrix.shape[0],):
             raise ValueError(
                 f"probabilities has shape {probabilities.shape}, expected ({matrix.shape[0]},): "
-                "one entry an atom."
+                "give one entry per atom."
             )
-        if not np.isfinite(probabilities).all() or (probabilities < 0).any():
-            raise ValueError("probabilities must be finite and not negative.")
-        if not probabilities.sum() > 0:
+        with np.errstate(over="ignore"):
+            total = probabilities.sum()
+        if not (probabilities >= 0).all() or not total < np.inf:
+            raise ValueError("probabilities must be finite and not negative, and their sum too.")
+        if total == 0:
             raise ValueError("probabilities are all zero: at least one must be positive.")
 
-    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
+    def _bounds(self, shape: SampleShape) -> Bounds:
         matrix = self._csr()
         return Bounds(
             mass=float(abs(matrix).sum(axis=1).max()),
@@ -166,7 +191,7 @@ class Atoms(Dictionary):
             integral=bool((matrix.data == np.rint(matrix.data)).all()),
         )
 
-    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
+    def _add_to(self, built: Any, shape: SampleShape) -> None:
         matrix = self._csr()
         if self.probabilities is None:
             cumulative = np.empty(0, dtype=np.uint64)
@@ -180,11 +205,11 @@ class Atoms(Dictionary):
         )
 
 
-def _unimodal(size: int, mode: int, ratio: Any) -> np.ndarray:
-    """Probabilities of 1..size, up to a factor, from ratio(k) = P(k) / P(k - 1).
+def _unimodal(size: int, mode: int, ratio: Callable[[int], float]) -> np.ndarray:
+    """Return the probabilities of 1..size, up to a factor, from ratio(k) = P(k) / P(k - 1).
 
-    Starts at the mode, where nothing overflows, and uses basic operations only, which are equal
-    on every platform. Stops where terms vanish beside the mode.
+    The terms start at the mode, where nothing overflows, and stop where they vanish beside it.
+    Only basic operations are used, which are equal on every platform.
     """
     values = [1.0]
     for k in range(mode, 1, -1):

@@ -1,4 +1,4 @@
-"""Weighted patches: bells, waves, random signs, the kernels of MiniRocket, and your own."""
+"""Weighted patches: bells, waves, random signs, the kernels of MiniRocket, and users' own."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ import numpy as np
 
 from morforest._parameters import is_integer
 from morforest.dictionary._base import Bounds, cumulative_fractions
-from morforest.dictionary._boxes import Boxes
-from morforest.dictionary._pooling import COMPETING, OPS, Pooled, log_uniform
+from morforest.dictionary._boxes import Boxes, Sizes
+from morforest.dictionary._pooling import COMPETING, OPS, Pooled, Pooling, log_uniform
+from morforest.dictionary._shape import SampleShape
+from morforest.dictionary._views import Views
 
-SIZED = ("gaussian", "gabor", "sign")  # kernels that are made in each size
+SIZED = ("gaussian", "gabor", "sign")  # kernels that exist in every size
 UNIT = 64  # the largest weight of a Gaussian or Gabor kernel
 MAX_WEIGHT = 2**20
 MAX_RIVALS = 1000
-MAX_CELLS = 2**22  # of all kernels
+MAX_DILATION = 2**31 - 1
+MAX_CELLS = 2**22  # weights of all kernels together
 ORIENTATIONS = 8
 NINE = ("rocket", "triple")  # kernels of nine cells
 ROCKET_LENGTH = 9
@@ -32,36 +35,37 @@ class Kernel(Pooled, Boxes):
     Parameters
     ----------
     kernel : str, array or list of arrays, default="gaussian"
-        - "gaussian": a bell, whose standard deviation is a quarter of its size. Weights are
-          rounded to 64ths of the largest, which is 64.
-        - "gabor": such a bell times a wave of one or two periods, in one of two phases, and along
-          the last two axes (but for the channel axis) in one of eight directions. Rounded likewise.
-        - "sign": weights of 1 and -1, drawn for each atom.
-        - "rocket": the 84 kernels of MiniRocket [1]_: nine cells along the last axis (but for the
-          channel axis), three of which weigh 2 and the others -1.
-        - "triple": three of these nine cells, which weigh 1. Among kernels that compete it is the
-          same as "rocket", because what all have in common does not decide, and faster.
-        - an array of whole numbers, or a list of arrays, drawn equally often. (A list of lists is
-          one array.) An array of fewer axes than a sample lies along the last of them, leaving out
-          the channel axis.
+        - "gaussian" is a bell, whose standard deviation is a quarter of its size. Weights are whole
+          numbers, and the largest is 64.
+        - "gabor" is such a bell times a wave of one or two periods, in one of two phases, and in
+          one of eight directions along the last two axes besides the channel axis.
+        - "sign" has weights of 1 and -1, drawn for each atom.
+        - "rocket" stands for the 84 kernels of MiniRocket [1]_: nine cells along the last axis
+          besides the channel axis, three with the weight 2 and the others with -1.
+        - "triple" has the weight 1 in three of these nine cells. Among competing kernels it is the
+          same as "rocket", because a term that all kernels have in common does not matter, and it
+          is faster.
+        - An array of whole numbers, or a list of arrays that are drawn equally often, gives kernels
+          of your own. (A list of lists is one array.) An array with fewer axes than a sample lies
+          along the last axes besides the channel axis.
     min_size, max_size : int, float, tuple or None, default=None
         Smallest and largest size along each axis of "gaussian", "gabor" and "sign", as in
-        :class:`Patch`; every combination is drawn equally often. Other kernels have theirs.
-        ``min_size=None`` is 3, or the axis' length if that is less.
+        :class:`Patch`; every combination is drawn equally often. Other kernels have a size of their
+        own. ``min_size=None`` is 3, or the axis' length if that is less.
     dilation : int or "log", default=1
-        How far apart neighbouring weights lie, along all axes alike. "log" draws it for each atom,
-        as far as the kernel fits, so that each doubling is as likely as any other.
+        Distance between neighbouring weights, the same along all axes. "log" draws it for each
+        atom, as far as the kernel fits, so that each doubling is as likely as any other.
     views : view, list of views or None, default=None
-        What atoms look at, as in :class:`Patch`.
+        Versions of a sample that atoms look at, as in :class:`Patch`.
     pool : {"max", "min", "mean", "proportion", "win", "lose"}, list of these or None, default=None
-        What is taken over the positions of a window, as in :class:`Patch`. Or kernels compete, as
-        in Hydra [2]_: "win" is the share of positions at which the kernel responds more than each
-        of its rivals, "lose" that at which it responds less.
+        Pooling over the positions of a window, as in :class:`Patch`. With "win" and "lose" kernels
+        compete, as in Hydra [2]_: "win" is the proportion of positions at which the kernel responds
+        more than each of its rivals, and "lose" the proportion at which it responds less.
     window : int, float or None, default=None
-        How many positions that are, as in :class:`Patch`.
+        Size of a window, as in :class:`Patch`.
     rivals : int, default=5
-        How many other kernels of the same shape, drawn for each atom, a kernel competes with: of
-        "sign" other signs.
+        Number of other kernels of the same shape that a kernel competes with, drawn for each atom.
+        The rivals of a "sign" kernel have other signs.
 
     References
     ----------
@@ -82,13 +86,14 @@ class Kernel(Pooled, Boxes):
     def __init__(
         self,
         kernel: Any = "gaussian",
-        min_size: Any = None,
-        max_size: Any = None,
-        dilation: Any = 1,
-        views: Any = None,
-        pool: Any = None,
-        window: Any = None,
-        rivals: Any = 5,
+        min_size: Sizes = None,
+        max_size: Sizes = None,
+        *,
+        dilation: int | str = 1,
+        views: Views = None,
+        pool: Pooling = None,
+        window: float | None = None,
+        rivals: int = 5,
     ):
         self.kernel = kernel
         self.min_size = min_size
@@ -99,21 +104,19 @@ class Kernel(Pooled, Boxes):
         self.window = window
         self.rivals = rivals
 
-    def _axis_values(
-        self, name: str, shape: tuple[int, ...], channel_axis: int | None, for_channels: Any
-    ) -> list[Any]:
-        values = super()._axis_values(name, shape, channel_axis, for_channels)
+    def _axis_values(self, name: str, shape: SampleShape, for_channels: Any) -> list[Any]:
+        values = super()._axis_values(name, shape, for_channels)
         if name != "min_size":
             return values
         return [
             min(3, length) if value is None else value
-            for value, length in zip(values, shape, strict=True)
+            for value, length in zip(values, shape.lengths, strict=True)
         ]
 
-    def _kernels(self, shape: tuple[int, ...], channel_axis: int | None) -> list[np.ndarray]:
+    def _kernels(self, shape: SampleShape) -> list[np.ndarray]:
         """Return all kernels, with as many axes as a sample."""
         if isinstance(self.kernel, str) and self.kernel in SIZED:
-            return self._sized_kernels(shape, channel_axis)
+            return self._sized_kernels(shape)
         if self.min_size is not None or self.max_size is not None:
             raise ValueError(
                 f"min_size={self.min_size!r} and max_size={self.max_size!r} are for the kernels "
@@ -126,13 +129,13 @@ class Kernel(Pooled, Boxes):
                     f"kernel must be one of {names}, an array or a list of arrays, "
                     f"got {self.kernel!r}."
                 )
-            return nine_kernels(self.kernel, shape, channel_axis)
-        return [_along_last_axes(a, shape, channel_axis) for a in _own_kernels(self.kernel)]
+            return nine_kernels(self.kernel, shape)
+        return [_along_last_axes(a, shape) for a in _own_kernels(self.kernel)]
 
-    def _sized_kernels(self, shape: tuple[int, ...], channel_axis: int | None) -> list[np.ndarray]:
-        smallest, largest = self._sizes(shape, channel_axis)
+    def _sized_kernels(self, shape: SampleShape) -> list[np.ndarray]:
+        smallest, largest = self._sizes(shape)
         ranges = [range(low, high + 1) for low, high in zip(smallest, largest, strict=True)]
-        # The sum over all combinations of sizes of their products.
+        # This is the sum, over all combinations of sizes, of their products.
         cells = math.prod(sum(sizes) for sizes in ranges)
         waves = 4 * ORIENTATIONS if self.kernel == "gabor" else 1
         if cells * waves > MAX_CELLS:
@@ -148,35 +151,44 @@ class Kernel(Pooled, Boxes):
             elif self.kernel == "gaussian":
                 found.append(_in_units(_bell(size)))
             else:
-                plane = [axis for axis in range(len(shape)) if axis != channel_axis][-2:]
+                plane = shape.free_axes[-2:]
                 found += gabor_kernels(size, plane)
         return found
 
-    def _dilations(self, kernels: list[np.ndarray], shape: tuple[int, ...]) -> list[list[int]]:
-        """Return the probabilities of each kernel's dilations; empty where it is fixed."""
-        rate = self.dilation
-        if rate != "log" and (not is_integer(rate) or rate < 1):
-            raise ValueError(f'dilation must be a positive integer or "log", got {rate!r}.')
+    def _dilations(self, kernels: list[np.ndarray], shape: SampleShape) -> list[list[int]]:
+        """Return the cumulated probabilities of each kernel's dilations; empty if it is fixed."""
+        draws = isinstance(self.dilation, str) and self.dilation == "log"
+        if not draws and (not is_integer(self.dilation) or not 1 <= self.dilation <= MAX_DILATION):
+            raise ValueError(
+                f'dilation must be an integer from 1 to {MAX_DILATION} or "log", got '
+                f"{self.dilation!r}."
+            )
+        fixed = self._fixed_dilation()
         tables: dict[tuple[int, ...], list[int]] = {}
         for extent in dict.fromkeys(kernel.shape for kernel in kernels):
             steps = [
                 (length - 1) // (size - 1)
-                for length, size in zip(shape, extent, strict=True)
+                for length, size in zip(shape.lengths, extent, strict=True)
                 if size > 1
             ]
-            most = min(steps, default=1 if rate == "log" else rate)
-            if most < (1 if rate == "log" else rate):
+            most = min(steps, default=fixed)
+            if most < fixed:
                 raise ValueError(
                     f"kernel={self.kernel!r} has a kernel of shape {extent}, which does not "
-                    f"fit samples of shape {shape} with dilation={rate!r}: choose smaller ones."
+                    f"fit samples of shape {shape} with dilation={self.dilation!r}: choose "
+                    "smaller kernels."
                 )
-            tables[extent] = log_steps(most) if rate == "log" and most > 1 else []
+            tables[extent] = log_steps(most) if draws and most > 1 else []
         return [tables[kernel.shape] for kernel in kernels]
 
-    def _check(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
-        kernels = self._kernels(shape, channel_axis)
+    def _fixed_dilation(self) -> int:
+        """Return the smallest dilation, which is that of all atoms unless it is drawn."""
+        return 1 if self.dilation == "log" else int(self.dilation)
+
+    def _check(self, shape: SampleShape) -> None:
+        kernels = self._kernels(shape)
         self._dilations(kernels, shape)
-        self._check_pool(shape, channel_axis)
+        self._check_pool(shape)
         self._check_rivals(kernels)
 
     def _competes(self) -> bool:
@@ -201,16 +213,20 @@ class Kernel(Pooled, Boxes):
                 f"is {len(kernels)} of kernel={self.kernel!r}: choose fewer rivals."
             )
 
-    def _smallest_extents(self, shape: tuple[int, ...], channel_axis: int | None) -> list[int]:
-        rate = 1 if self.dilation == "log" else int(self.dilation)
-        sizes = [kernel.shape for kernel in self._kernels(shape, channel_axis)]
-        return [(min(size[axis] for size in sizes) - 1) * rate + 1 for axis in range(len(shape))]
+    def _smallest_extents(self, shape: SampleShape) -> list[int]:
+        rate = self._fixed_dilation()
+        sizes = [kernel.shape for kernel in self._kernels(shape)]
+        return [(min(size[axis] for size in sizes) - 1) * rate + 1 for axis in range(shape.rank)]
 
-    def _bounds(self, shape: tuple[int, ...], channel_axis: int | None) -> Bounds:
-        kernels = self._kernels(shape, channel_axis)
+    def _bounds(self, shape: SampleShape) -> Bounds:
+        kernels = self._kernels(shape)
         taps = np.concatenate([kernel.ravel() for kernel in kernels])
         begin = np.cumsum([0, *(kernel.size for kernel in kernels[:-1])])
-        parts = (abs(taps), taps.clip(0), -taps.clip(None, 0))  # all, and each side
+        parts = (
+            abs(taps),
+            taps.clip(0),
+            -taps.clip(None, 0),
+        )  # all weights, and by sign
         sums = [np.add.reduceat(part, begin).max() for part in parts]
         mass, signs = float(sums[0]), self._signs()
         bounds = Bounds(
@@ -219,14 +235,14 @@ class Kernel(Pooled, Boxes):
             integral=True,
             side=mass if signs else float(max(sums[1:])),
         )
-        return self._pooled_bounds(bounds, shape, channel_axis)
+        return self._pooled_bounds(bounds, shape)
 
-    def _add_to(self, built: Any, shape: tuple[int, ...], channel_axis: int | None) -> None:
-        kernels = self._kernels(shape, channel_axis)
-        strides = np.cumprod([1, *shape[:0:-1]])[::-1]  # in features
+    def _add_to(self, built: Any, shape: SampleShape) -> None:
+        kernels = self._kernels(shape)
+        strides = np.cumprod([1, *shape.lengths[:0:-1]])[::-1]  # in features
         used = [kernel != 0 for kernel in kernels]
         if self._competes() and len({int(cells.sum()) for cells in used}) > 1:
-            used = [np.logical_or.reduce(used)] * len(kernels)  # rivals have as many terms
+            used = [np.logical_or.reduce(used)] * len(kernels)  # rivals need as many terms
         shapes = {kernel.shape for kernel in kernels}
         place = {s: np.tensordot(np.indices(s), strides, axes=(0, 0)) for s in shapes}
         built.add_kernels(
@@ -234,7 +250,7 @@ class Kernel(Pooled, Boxes):
             [place[cells.shape][cells].tolist() for cells in used],
             [kernel[cells].tolist() for kernel, cells in zip(kernels, used, strict=True)],
             self._dilations(kernels, shape),
-            1 if self.dilation == "log" else int(self.dilation),
+            self._fixed_dilation(),
             self._signs(),
             int(self.rivals),
         )
@@ -264,14 +280,14 @@ def rocket_kernels() -> list[np.ndarray]:
 
 
 @lru_cache(maxsize=16)
-def nine_kernels(name: str, shape: tuple[int, ...], channel_axis: int | None) -> list[np.ndarray]:
-    """Return the kernels of that name, with the axes of a sample."""
+def nine_kernels(name: str, shape: SampleShape) -> list[np.ndarray]:
+    """Return "rocket" or "triple" kernels with the axes of a sample."""
     found = rocket_kernels() if name == "rocket" else triple_kernels()
-    return [_along_last_axes(kernel, shape, channel_axis) for kernel in found]
+    return [_along_last_axes(kernel, shape) for kernel in found]
 
 
 def gabor_kernels(size: tuple[int, ...], plane: list[int]) -> list[np.ndarray]:
-    """Return the waves under a bell of one size; `plane` are the axes along which they run."""
+    """Return the waves under a bell of one size; they run along the axes `plane`."""
     plane = [axis for axis in plane if size[axis] > 1]
     count = ORIENTATIONS if len(plane) == 2 else 1
     places = _places(size)
@@ -284,7 +300,7 @@ def gabor_kernels(size: tuple[int, ...], plane: list[int]) -> list[np.ndarray]:
         )
         for periods in (1, 2):
             if plane and min(size[axis] for axis in plane) < 2 * periods:
-                continue  # too fast for the cells
+                continue  # the wave is too fast for the cells
             for wave in (np.cos, np.sin):
                 kernel = _in_units(_bell(size) * wave(2 * math.pi * periods * along))
                 if kernel.any():
@@ -293,7 +309,7 @@ def gabor_kernels(size: tuple[int, ...], plane: list[int]) -> list[np.ndarray]:
 
 
 def _places(size: tuple[int, ...]) -> list[np.ndarray]:
-    """Return the place of each cell along each axis, from its middle, in sizes of the kernel."""
+    """Return each cell's distance from the middle along each axis, in sizes of the kernel."""
     return list(np.meshgrid(*[(np.arange(k) - (k - 1) / 2) / k for k in size], indexing="ij"))
 
 
@@ -303,12 +319,16 @@ def _bell(size: tuple[int, ...]) -> np.ndarray:
 
 
 def _in_units(weights: np.ndarray) -> np.ndarray:
-    """Scale the largest weight to the unit, and round; first to 2^-40, as libraries differ."""
+    """Scale the largest weight to `UNIT` and round to whole numbers.
+
+    Weights are rounded to 2^-40 before, because libraries differ in the last bit.
+    """
     largest = np.abs(weights).max()
     if largest < 2.0**-40:
         return np.zeros(weights.shape, dtype=np.int64)
     scaled = np.rint(weights / largest * 2.0**40) * 2.0**-40
-    return np.rint(scaled * UNIT).astype(np.int64)
+    found: np.ndarray = np.rint(scaled * UNIT).astype(np.int64)
+    return found
 
 
 def _own_kernels(given: Any) -> list[np.ndarray]:
@@ -318,7 +338,7 @@ def _own_kernels(given: Any) -> list[np.ndarray]:
     for part in [given] if not several or flat else given:
         try:
             kernel = np.asarray(part, dtype=np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"kernel must hold numbers, got {part!r}: {error}") from None
         if kernel.ndim == 0 or not kernel.size:
             raise ValueError(f"kernel must be an array of at least one weight, got {part!r}.")
@@ -335,19 +355,17 @@ def _own_kernels(given: Any) -> list[np.ndarray]:
     return found
 
 
-def _along_last_axes(
-    kernel: np.ndarray, shape: tuple[int, ...], channel_axis: int | None
-) -> np.ndarray:
+def _along_last_axes(kernel: np.ndarray, shape: SampleShape) -> np.ndarray:
     """Give a kernel the axes of a sample."""
-    if kernel.ndim == len(shape):
+    if kernel.ndim == shape.rank:
         return kernel
-    if kernel.ndim > len(shape):
+    if kernel.ndim > shape.rank:
         raise ValueError(
             f"kernel has an array of {kernel.ndim} axes, but samples of shape {shape} have "
-            f"{len(shape)}: give at most one an axis."
+            f"{shape.rank}: give arrays with at most as many axes as a sample."
         )
-    free = [axis for axis in range(len(shape)) if axis != channel_axis]
-    size = [1] * len(shape)
+    free = shape.free_axes
+    size = [1] * shape.rank
     for axis, length in zip(free[-kernel.ndim :], kernel.shape, strict=True):
         size[axis] = length
     return kernel.reshape(size)

@@ -1,32 +1,34 @@
-"""Views: what a dictionary's atoms look at besides the raw values of a sample.
+"""Views: versions of a sample that atoms look at, such as its gradients.
 
 A dictionary such as :class:`~morforest.Patch` takes ``views=``: one of the objects below or a
-list of them. Each atom then looks at one of these views, drawn at random. They are computed in
-the core, exactly alike for training and prediction.
+list of them. Each atom then looks at one of these views, drawn at random. The core computes views
+in the same way for training and for prediction.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from morforest._parameters import is_integer
+from morforest.dictionary._shape import SampleShape
 
 __all__ = ["Difference", "Gradient", "Magnitude", "Raw", "Square"]
 
 KINDS = ("raw", "difference", "square", "magnitude", "orientation", "squared_difference")
 SQUARES = (KINDS.index("square"), KINDS.index("squared_difference"))
-ANGLE_BITS = 40  # cosines are rounded to so many, because C libraries differ in the last bit
+ANGLE_BITS = 40  # cosines are rounded to these bits, because C libraries differ in the last one
 MAX_ORIENTATIONS = 64
 
 
 @dataclass(frozen=True)
 class View:
-    """One view as the core takes it: of the sample's shape, a number a feature."""
+    """One view as the core takes it; it has the shape of the sample."""
 
     kind: str
     axis: int = 0
@@ -39,7 +41,7 @@ class View:
         return (KINDS.index(self.kind), self.axis, self.other_axis, self.cosine, self.sine)
 
     def largest(self, raw: float) -> float:
-        """Return how large values may be where raw ones are at most so large."""
+        """Return a bound of the values, where raw values are at most `raw` in size."""
         if self.kind == "raw":
             return raw
         if self.kind == "difference":
@@ -51,7 +53,7 @@ class View:
         return math.sqrt(8) * raw + 1
 
     def largest_of_nonnegative(self, raw: float) -> tuple[float, bool]:
-        """Return the same where no raw value is negative, and whether these values may be."""
+        """Return the bound if no raw value is negative, and whether values of the view may be."""
         if self.kind == "difference":
             return raw, True
         if self.kind in ("raw", "square"):
@@ -61,19 +63,19 @@ class View:
         return math.sqrt(2) * raw + 1, False
 
     def limit(self, room: float) -> float:
-        """Return how large raw values may be for values below `room`."""
+        """Return how large raw values may be if values of the view must stay below `room`."""
         if self.kind == "raw":
             return room
         if self.kind == "difference":
             return room / 2
         if self.squares:
             return math.sqrt(room / self.largest(1.0))
-        # Gradients are rounded by a float64 between 2^52 and 2^53.
+        # A float64 between 2^52 and 2^53 rounds gradients to whole numbers.
         return min(room, 2.0**50) / 4
 
     @property
     def squares(self) -> bool:
-        """Whether values are squares of raw ones, or of sums of these."""
+        """Whether values are squares of raw values or of their differences."""
         return self.kind in ("square", "squared_difference")
 
     def squared(self) -> View | None:
@@ -87,7 +89,7 @@ RAW = View("raw")
 
 
 class BaseView(BaseEstimator):
-    """Shared behaviour: parameters and comparison."""
+    """What views share: parameters and comparison."""
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -97,7 +99,7 @@ class BaseView(BaseEstimator):
     def __hash__(self) -> int:
         return hash(type(self))
 
-    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> list[View]:
+    def _views(self, shape: SampleShape) -> list[View]:
         raise NotImplementedError
 
 
@@ -111,91 +113,96 @@ class Raw(BaseView):
     Patch(max_size=9, views=[Raw(), Gradient()])
     """
 
-    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> list[View]:
+    def _views(self, shape: SampleShape) -> list[View]:
         return [RAW]
 
 
 class Square(BaseView):
     """The squares of the values."""
 
-    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> list[View]:
+    def _views(self, shape: SampleShape) -> list[View]:
         return [View("square")]
 
 
 class Difference(BaseView):
-    """The differences of neighbours along an axis: each value from the next one.
+    """The differences of neighbours along an axis: the next value minus each value.
 
     Parameters
     ----------
     axis : int, default=-1
-        Axis of a sample.
+        Axis of a sample, not of X: 0 is the first axis after that of the samples.
     """
 
     def __init__(self, axis: int = -1):
         self.axis = axis
 
-    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> list[View]:
+    def _views(self, shape: SampleShape) -> list[View]:
         return [View("difference", _axis("axis", self.axis, shape))]
 
 
 class Magnitude(BaseView):
-    """The length of the gradient of an image: how sharp an edge is, whatever its direction.
+    """The length of an image's gradient: how sharp an edge is, whatever its direction.
 
     Parameters
     ----------
     axes : tuple of two int or None, default=None
-        Rows and columns. None: the last two axes but for the channel axis.
+        The axes of rows and columns, counted within a sample, not within X. None means the last two
+        axes besides the channel axis.
     """
 
-    def __init__(self, axes: Any = None):
+    def __init__(self, axes: Sequence[int] | None = None):
         self.axes = axes
 
-    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> list[View]:
-        return [View("magnitude", *_plane(self.axes, shape, channel_axis))]
+    def _views(self, shape: SampleShape) -> list[View]:
+        return [View("magnitude", *_plane(self.axes, shape))]
 
 
 class Gradient(BaseView):
-    """Edges by their direction: a view for each of several orientations.
+    """Edges by their direction: one view for each of several orientations.
 
-    A view shows the length of the image's gradient times the ninth power of the cosine of its
-    angle with the orientation of the view, where that is positive. Gradients are central
-    differences.
+    A view shows the length of the image's gradient times the ninth power of the cosine of the angle
+    between the gradient and the orientation of the view, where that is positive. Gradients are
+    central differences.
 
     Parameters
     ----------
     orientations : int, default=8
-        How many, spread evenly over the circle.
+        Number of orientations, spread evenly over the circle.
     axes : tuple of two int or None, default=None
-        Rows and columns. None: the last two axes but for the channel axis.
+        The axes of rows and columns, counted within a sample, not within X. None means the last two
+        axes besides the channel axis.
     """
 
-    def __init__(self, orientations: int = 8, axes: Any = None):
+    def __init__(self, orientations: int = 8, *, axes: Sequence[int] | None = None):
         self.orientations = orientations
         self.axes = axes
 
-    def _views(self, shape: tuple[int, ...], channel_axis: int | None) -> list[View]:
+    def _views(self, shape: SampleShape) -> list[View]:
         count = self.orientations
         if not is_integer(count) or not 1 <= count <= MAX_ORIENTATIONS:
             raise ValueError(
                 f"orientations must be an integer from 1 to {MAX_ORIENTATIONS}, got {count!r}."
             )
-        axes = _plane(self.axes, shape, channel_axis)
+        axes = _plane(self.axes, shape)
         angles = [2 * math.pi * k / count for k in range(count)]
         return [
             View("orientation", *axes, _rounded(math.cos(a)), _rounded(math.sin(a))) for a in angles
         ]
 
 
-def views_of(views: Any, shape: tuple[int, ...], channel_axis: int | None) -> tuple[View, ...]:
+Views: TypeAlias = BaseView | Sequence[BaseView] | None
+
+
+def views_of(views: Views, shape: SampleShape) -> tuple[View, ...]:
     """Return the views of a dictionary's `views`, each once."""
-    listed = [Raw()] if views is None else views
-    listed = list(listed) if isinstance(listed, (list, tuple)) else [listed]
+    given: Any = [Raw()] if views is None else views
+    listed: list[Any] = list(given) if isinstance(given, (list, tuple)) else [given]
     if not listed or not all(isinstance(view, BaseView) for view in listed):
         raise ValueError(
             "views must be None, a view such as Gradient() or a non-empty list of them, "
             f"got {views!r}."
         )
-    found = [found for view in listed for found in view._views(shape, channel_axis)]
+    found = [found for view in listed for found in view._views(shape)]
     return tuple(dict.fromkeys(found))
 
 
@@ -208,8 +215,8 @@ def _rounded(x: float) -> float:
     return math.ldexp(round(math.ldexp(x, ANGLE_BITS)), -ANGLE_BITS)
 
 
-def _axis(name: str, value: Any, shape: tuple[int, ...]) -> int:
-    rank = len(shape)
+def _axis(name: str, value: Any, shape: SampleShape) -> int:
+    rank = shape.rank
     if not is_integer(value) or not -rank <= value < rank:
         raise ValueError(
             f"{name} must be an integer from {-rank} to {rank - 1} for samples of shape {shape}, "
@@ -218,18 +225,18 @@ def _axis(name: str, value: Any, shape: tuple[int, ...]) -> int:
     return int(value) % rank
 
 
-def _plane(axes: Any, shape: tuple[int, ...], channel_axis: int | None) -> tuple[int, int]:
+def _plane(axes: Sequence[int] | None, shape: SampleShape) -> tuple[int, int]:
     if axes is None:
-        free = [axis for axis in range(len(shape)) if axis != channel_axis]
+        free = shape.free_axes
         if len(free) < 2:
+            channels = "" if shape.channel_axis is None else ", one axis of which holds channels"
             raise ValueError(
-                f"Gradients need two axes, but samples have shape {shape}"
-                f"{'' if channel_axis is None else ', one axis of which holds channels'}: use "
+                f"Gradients need two axes, but samples have shape {shape}{channels}: use "
                 "Difference() for series."
             )
         return free[-2], free[-1]
     if not isinstance(axes, (tuple, list)) or len(axes) != 2:
-        raise ValueError(f"axes must be two axes of a sample, got {axes!r}.")
+        raise ValueError(f"axes must be two axes of a sample, such as (0, 1), got {axes!r}.")
     rows, columns = (_axis("axes", axis, shape) for axis in axes)
     if rows == columns:
         raise ValueError(f"axes must be two different axes, got {axes!r}.")

@@ -1,4 +1,4 @@
-"""The combination that a node learns, after "Directions" in `docs/design.md`: slow and obvious.
+"""The combination that a node learns, after "Combinations" in `docs/design.md`: slow and obvious.
 
 Floats are added one by one, in the order of that page; NumPy only repeats an operation for elements
 that do not depend on each other. Sums of products are Python integers.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-DIRECTION = 9
+COMBINATION = 9
 MOST_ROWS, LEAST_ROWS = 1000, 4
 BITS = 17
 

@@ -1,13 +1,26 @@
 """Forests whose nodes are offered a combination of their candidates, learned by ridge."""
 
 import numpy as np
-import oracle_direction
+import oracle_combination
 import pytest
 from common import assert_same_forest, differ
 from problems import Problem, assert_same_trees
+from sklearn.model_selection import GridSearchCV
 
-from morforest import Axis, MorfClassifier, MorfRegressor, MorfTreeClassifier, Patch, Subset
-from morforest._combination import LARGEST, PENALTIES, GivenColumns
+from morforest import (
+    Axis,
+    Mixture,
+    MorfBoostingClassifier,
+    MorfBoostingRegressor,
+    MorfClassifier,
+    MorfRegressor,
+    MorfTreeClassifier,
+    Patch,
+    SharedAtoms,
+    Variance,
+)
+from morforest._columns import LARGEST, PENALTIES
+from morforest.dictionary._features import GivenColumns
 
 
 def columns(n, d, seed=0, noise=2000):
@@ -30,7 +43,6 @@ def problem(criterion, n, d, d_node, classes=2, weights=None, **parameters):
     defaults = {
         "criterion": criterion,
         "max_features": d_node,
-        "direction": "ridge",
         "n_estimators": 2,
         "bootstrap": True,
         "splitter": "exact",
@@ -93,15 +105,15 @@ def test_the_closed_form_is_the_error_of_refits(n):
     centred = x - x.mean(0)
     gram = centred.T @ centred + best * unit * np.eye(x.shape[1])
     expected = np.linalg.solve(gram, centred.T @ (y - y.mean())) * n
-    np.testing.assert_allclose(oracle_direction.ridge(X, target, PENALTIES), expected, rtol=1e-8)
+    np.testing.assert_allclose(oracle_combination.ridge(X, target, PENALTIES), expected, rtol=1e-8)
 
 
-def fit(estimator=MorfClassifier, X=None, y=None, weights=None, **parameters):
+def fit(estimator=MorfClassifier, X=None, y=None, weights=None, combine="ridge", **parameters):
     if X is None:
         X, y = columns(80, 30)
         y = y > 0 if estimator is MorfClassifier else y
-    parameters = {"n_estimators": 8, "random_state": 0, "direction": "ridge", **parameters}
-    return estimator(GivenColumns(), **parameters).fit(X, y, sample_weight=weights)
+    parameters = {"n_estimators": 8, "random_state": 0, **parameters}
+    return estimator(GivenColumns(combine), **parameters).fit(X, y, sample_weight=weights)
 
 
 @pytest.mark.parametrize("estimator", [MorfClassifier, MorfRegressor])
@@ -117,12 +129,12 @@ def test_order_repetition_and_threads_do_not_matter(estimator):
     assert_same_forest(fit(estimator, X, y, weights), twice)
 
 
-def test_learned_directions_find_what_single_columns_do_not():
+def test_learned_combinations_find_what_single_columns_do_not():
     X, y = columns(300, 30, noise=6000)
     y = y > 0
     scores = [
-        fit(X=X[:150], y=y[:150], direction=direction, n_estimators=50).score(X[150:], y[150:])
-        for direction in (None, "ridge")
+        fit(X=X[:150], y=y[:150], combine=combine, n_estimators=50).score(X[150:], y[150:])
+        for combine in (None, "ridge")
     ]
     assert scores[1] > scores[0]
 
@@ -134,11 +146,50 @@ def test_scores_out_of_bag_and_predictions_far_outside_are_exact():
     assert np.isfinite(model.predict_proba(X.astype(np.int64) * 1000)).all()
 
 
-def test_auto_is_none_without_shared_atoms():
+@pytest.mark.parametrize(
+    ("dictionary", "combines"),
+    [(Patch(), False), (Patch(1, 3, pool="max"), True), (Mixture([Axis(), Variance(2)]), True)],
+    ids=str,
+)
+def test_auto_combines_atoms_that_are_not_linear(dictionary, combines):
     X, y = columns(60, 10)
-    common = {"n_estimators": 3, "random_state": 0}
+    models = {
+        combine: MorfClassifier(
+            SharedAtoms(dictionary, 20, combine=combine),
+            n_estimators=3,
+            bootstrap=True,
+            random_state=0,
+        )
+        .set_params(max_features=10)
+        .fit(X, y > 0)
+        for combine in ("auto", "ridge", None)
+    }
+    assert_same_forest(models["auto"], models["ridge" if combines else None])
+    assert differ(models["ridge"], models[None])
+
+
+def test_whether_to_combine_is_searched_by_name():
+    X, y = columns(60, 10)
+    search = GridSearchCV(
+        MorfRegressor(SharedAtoms(Axis(), 10), n_estimators=3, random_state=0),
+        {"dictionary__combine": [None, "ridge"]},
+        cv=2,
+    ).fit(X, y)
+    assert len(set(search.cv_results_["mean_test_score"])) == 2
+
+
+@pytest.mark.parametrize("estimator", [MorfBoostingClassifier, MorfBoostingRegressor])
+def test_boosting_combines_no_atoms(estimator):
+    X, y = columns(60, 10)
+    y = y > 0 if estimator is MorfBoostingClassifier else y
+    dictionary = SharedAtoms(Variance(2), 20, combine="ridge")
+    with pytest.raises(ValueError, match=r'combine=.ridge.*boosting does not.*use combine="auto"'):
+        estimator(dictionary, max_iter=3).fit(X, y)
     auto, none = (
-        MorfClassifier(Axis(), direction=d, **common).fit(X, y > 0) for d in ("auto", None)
+        estimator(SharedAtoms(Variance(2), 20, combine=combine), max_iter=3, random_state=0).fit(
+            X, y
+        )
+        for combine in ("auto", None)
     )
     assert_same_forest(auto, none)
 
@@ -150,15 +201,6 @@ def test_auto_candidates_are_a_hundred():
     assert differ(auto, fit(X=X, y=y > 0, max_features="sqrt"))
 
 
-@pytest.mark.parametrize("dictionary", [None, Axis(), Patch(), Subset(Axis(), 5)])
-def test_other_dictionaries_are_refused(dictionary):
-    X, y = columns(30, 10)
-    with pytest.raises(
-        ValueError, match=r'direction="ridge" needs atoms that all trees share.*per='
-    ):
-        MorfTreeClassifier(dictionary, direction="ridge").fit(X, y > 0)
-
-
 @pytest.mark.parametrize("scale", [4.0, 1 / 1024])
 def test_columns_must_be_small_whole_numbers(scale):
     X, y = columns(30, 10)
@@ -166,7 +208,8 @@ def test_columns_must_be_small_whole_numbers(scale):
         fit(X=X * scale, y=y > 0)
 
 
-@pytest.mark.parametrize("value", ["lasso", 1, True])
-def test_unknown_directions_are_refused(value):
-    with pytest.raises(ValueError, match="direction must be one of 'auto', 'ridge' or None"):
-        fit(direction=value)
+@pytest.mark.parametrize("value", ["lasso", 1, True, ["ridge"]])
+def test_unknown_combinations_are_refused(value):
+    X, y = columns(30, 10)
+    with pytest.raises(ValueError, match="combine must be one of 'auto', 'ridge' or None"):
+        MorfTreeClassifier(SharedAtoms(Axis(), 5, combine=value)).fit(X, y > 0)
