@@ -130,6 +130,7 @@ COMPARISONS = (
     *on(
         "tables",
         ("guided sums", "guided sums", "sums"),
+        ("guided sums", "guided sums", "sums", ("few informative among 100",)),
         ("sparse sums in boosting", "sums", "single features"),
         ("sparse sums in forests (SPORF)", "SPORF", "RF"),
         ("exact splits", "SPORF, exact splits", "SPORF"),

@@ -47,19 +47,24 @@ MANY = 5
 class Group:
     """Data and the settings that are tried on them."""
 
+    whole: str  # what its tables call the model without a change
     data: tuple[str, ...]
     settings: dict[str, Callable]  # name -> (shape of a sample) -> estimator
     repeats: int = REPEATS
 
 
 GROUPS = {
-    "series, ridge": Group(SETS, mechanism_settings.RIDGE, 3),
-    "series, forest": Group(SETS, mechanism_settings.SERIES),
-    "simulations": Group(("A", "C", "D"), mechanism_settings.SERIES, 3),
-    "images": Group((DIGITS, mnist.DATA), mechanism_settings.IMAGES, 3),
-    "patches": Group(("A", "C", "D"), mechanism_settings.PATCHES, 10),
-    "sensors": Group(CHANNELS, mechanism_settings.SENSORS),
-    "tables": Group(TABLES, mechanism_settings.TABLES),
+    "series, ridge": Group("`AtomRidgeClassifier()`", SETS, mechanism_settings.RIDGE, 3),
+    "series, forest": Group('`MorfClassifier("series")`', SETS, mechanism_settings.SERIES),
+    "simulations": Group(
+        '`MorfClassifier("series")`', ("A", "C", "D"), mechanism_settings.SERIES, 3
+    ),
+    "images": Group(
+        '`MorfClassifier("image")`', (DIGITS, mnist.DATA), mechanism_settings.IMAGES, 3
+    ),
+    "patches": Group("`Patch(3, 12)`", ("A", "C", "D"), mechanism_settings.PATCHES, 10),
+    "sensors": Group("", CHANNELS, mechanism_settings.SENSORS),
+    "tables": Group("", TABLES, mechanism_settings.TABLES),
 }
 
 
@@ -186,8 +191,7 @@ def compared(found, comparison):
     seconds = [sum(p[i]["train_seconds"] for of in pairs.values() for p in of) for i in (0, 1)]
     return [
         comparison.mechanism,
-        comparison.on,
-        comparison.off,
+        *(named(comparison.group, setting) for setting in (comparison.on, comparison.off)),
         where(comparison.group, list(pairs)),
         *map(tables.rate, means),
         f"{difference:+.4f} ± {error:.4f}",
@@ -208,9 +212,13 @@ def mean_difference(pairs):
 
 
 def verdict(difference, error):
-    if abs(difference) <= 2 * error:
+    if not abs(difference) > 2 * error:  # a single repeat has no error, and shows nothing
         return NEITHER
     return GAIN if difference < 0 else LOSS
+
+
+def named(group, setting):
+    return GROUPS[group].whole if setting == mechanism_settings.AS_IS else setting
 
 
 def where(group, data):

@@ -428,4 +428,5 @@ def test_a_mechanism_gains_if_its_difference_exceeds_two_standard_errors():
     assert line[-1] == mechanisms.GAIN
     assert mechanisms.verdict(0.02, 0.005) == mechanisms.LOSS
     assert mechanisms.verdict(0.009, 0.005) == mechanisms.NEITHER
+    assert mechanisms.verdict(0.009, float("nan")) == mechanisms.NEITHER
     assert mechanisms.compared(found[:4], comparison) is None
