@@ -365,7 +365,8 @@ def test_a_duration_counts_a_task_once_and_cpu_time_where_rows_have_it():
     assert durations.text(2 * 60 * 41) == "about 40 minutes"
 
 
-DURATION_WORDS = re.compile(r"\b(hours?|minutes?)\b")
+NUMBER = r"(\d[\d.]*|an?|one|two|three|four|five|ten|half)"
+DURATION_WORDS = re.compile(rf"\b{NUMBER}( (and a half|or \w+|to \w+))? (hours?|minutes?)\b")
 
 
 @pytest.mark.parametrize("command", paper.COMMANDS)
