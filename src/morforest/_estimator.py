@@ -15,6 +15,7 @@ from morforest import _validation as validation
 from morforest._attribution import Attributions, attribute, shaped
 from morforest._auto import best_name, try_dictionaries
 from morforest._importance import impurity_decrease, split_shares
+from morforest._loading import check_trees, restore
 from morforest._model import Forest
 from morforest._splits import Splits
 from morforest._training import TrainingData
@@ -285,6 +286,9 @@ class BaseMorf(BaseEstimator):
             check_is_fitted(self)
         assert self._forest is not None
         return self._forest
+
+    def __setstate__(self, state: Any) -> None:
+        restore(self, state, "_forest", check_trees)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._forest is not None

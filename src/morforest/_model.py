@@ -17,7 +17,7 @@ from morforest._fixed_point import CellFormat, TargetFormat, cells_for
 from morforest._native import core
 from morforest._parallel import count_jobs, over_even_parts, over_rows
 from morforest._pickling import pack, unpack
-from morforest._validation import MAX_CLASSES
+from morforest._validation import MAX_CLASSES, MAX_TARGET
 
 ROWS_PER_JOB = 256  # below this a call is not worth a thread
 COLUMN_VALUES = 1 << 22  # of columns that are held at once to walk the trees
@@ -97,6 +97,8 @@ class Forest:
             raise ValueError(f"damaged forest: {self.values} values per leaf")
         if abs(self.gain_exponent) > LARGEST_EXPONENT:
             raise ValueError(f"damaged forest: gains times 2^{self.gain_exponent}")
+        if np.abs(arrays["leaf_value"]).max(initial=0) > MAX_TARGET:
+            raise ValueError("damaged forest: leaf values beyond those of any target")
         self._check_cells()
         real = self.cell_format.real
         threshold = widen("threshold", self.threshold, np.float64 if real else np.int64)

@@ -15,6 +15,7 @@ from morforest import _parameters as check
 from morforest import _validation as validation
 from morforest._atoms import AtomList, RowLayout
 from morforest._fixed_point import COARSE, cells_for, choose_format, core_dtype
+from morforest._loading import check_features, restore
 from morforest._native import core
 from morforest._parallel import count_jobs, over_even_parts
 from morforest._table import TrainingTable
@@ -273,7 +274,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         return {name: value for name, value in state.items() if name != "_core"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+        restore(self, state, "_atoms", check_features)
         if "_atoms" in state:
             self._core = self._build()
 
