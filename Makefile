@@ -7,13 +7,16 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test bench bench-quick paper paper-quick beyond beyond-quick figures clean lint format types native pytest oldest
+.PHONY: help demo test smoke bench bench-quick paper paper-quick beyond beyond-quick figures format clean lint types native pytest oldest
 
 BIN := .venv/bin
 # Errors only: each step says what it does in a line of its own.
 QUIET := -qq --disable-pip-version-check
 WHEEL_DIR := build/wheel
-PYTHON_DIRS := src tests examples benchmarks experiments
+# What pytest runs; make smoke runs less, and then measures no coverage.
+TESTS := ./tests --pyargs morforest
+OLDEST_TESTS := tests/test_estimator_checks.py tests/test_forest.py tests/test_fitted.py
+PYTHON_DIRS := src tests examples benchmarks experiments measuring
 # clang-format's check is part of make lint if this is 1.
 CHECK_CXX ?= 0
 # All files of the tree, new ones too, but none that git ignores.
@@ -30,32 +33,35 @@ help: ## Show this list
 	@echo "usage: make TARGET"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: .venv/.demo ## Fit RF, SPORF and MORF to four data sets; a table, and pictures in demo_output/
-	@$(BIN)/python examples/demo.py
+demo: .venv/.demo ## Fit RF, SPORF and MORF to four data sets; write a table, and pictures to demo_output/
+	@$(BIN)/python examples/demo.py $(DEMO)
 
 test: lint types native pytest oldest ## Run every check
 	@echo "All checks passed."
 
-bench: .venv/.test ## Measure beside other libraries, about an hour; options: BENCH="--only fit", see benchmarks/
-	@$(BIN)/python benchmarks/bench.py $(BENCH)
+smoke: ## Run every target of this list at its smallest size, in a fresh clone; options: SMOKE="--only bench"
+	@$(PYTHON) -m measuring.smoke $(SMOKE)
 
-bench-quick: .venv/.test ## The same at small sizes, 5 minutes
-	@$(BIN)/python benchmarks/bench.py --quick $(BENCH)
+bench: .venv/.test ## Measure speed and accuracy beside other libraries; options: BENCH="--only fit", see benchmarks/
+	@$(BIN)/python -m benchmarks.bench $(BENCH)
 
-paper: .venv-paper/.paper ## Run the paper's experiments, about 3 hours; goes on after a stop; options: PAPER="--only mnist", see experiments/
-	@.venv-paper/bin/python experiments/paper.py --jobs $(JOBS) $(PAPER)
+bench-quick: .venv/.test ## The same at small sizes
+	@$(BIN)/python -m benchmarks.bench --quick $(BENCH)
 
-paper-quick: .venv-paper/.paper ## The same in small, 10 minutes
-	@.venv-paper/bin/python experiments/paper.py --quick --jobs $(JOBS) $(PAPER)
+paper: .venv-paper/.paper ## Run the paper's experiments, or resume them; options: PAPER="--only mnist", see experiments/
+	@.venv-paper/bin/python -m experiments.paper --jobs $(JOBS) $(PAPER)
 
-beyond: .venv-paper/.paper ## Measure what lies beyond the paper, about an hour, after make paper; goes on after a stop; options: BEYOND="--only beyond_series"
-	@.venv-paper/bin/python experiments/paper.py --beyond --jobs $(JOBS) $(BEYOND)
+paper-quick: .venv-paper/.paper ## The same at a small scale
+	@.venv-paper/bin/python -m experiments.paper --quick --jobs $(JOBS) $(PAPER)
 
-beyond-quick: .venv-paper/.paper ## The same in small, 5 minutes
-	@.venv-paper/bin/python experiments/paper.py --beyond --quick --jobs $(JOBS) $(BEYOND)
+beyond: .venv-paper/.paper ## Run the experiments beyond the paper, after make paper; options: BEYOND="--only beyond_series"
+	@.venv-paper/bin/python -m experiments.paper --beyond --jobs $(JOBS) $(BEYOND)
 
-figures: .venv/.demo ## Draw all these figures and tables again from the results, without training
-	@$(BIN)/python experiments/paper.py --figures $(PAPER)
+beyond-quick: .venv-paper/.paper ## The same at a small scale
+	@.venv-paper/bin/python -m experiments.paper --beyond --quick --jobs $(JOBS) $(BEYOND)
+
+figures: .venv/.demo ## Redraw all figures and tables of these experiments from stored results, without training
+	@$(BIN)/python -m experiments.paper --figures $(PAPER)
 
 format: .venv/.test ## Format Python and C++ code
 	@$(BIN)/ruff check --fix $(PYTHON_DIRS)
@@ -155,13 +161,17 @@ native: .venv/.test | types
 	$(call native,build/native-sanitize,$(SANITIZE))
 
 pytest: .venv/.test | native
+ifeq ($(origin TESTS),file)
 	@echo "== pytest, and the examples of the docstrings; coverage of the Python layer"
 	@mkdir -p build/coverage
 	@$(BIN)/python -m pytest --numprocesses $(JOBS) --cov --cov-report=term --cov-report=json \
-	  --doctest-modules ./tests --pyargs morforest
+	  --doctest-modules $(TESTS)
 	@$(BIN)/python tests/branch_coverage.py build/coverage/coverage.json
+else
+	@echo "== pytest of $(TESTS)"
+	@$(BIN)/python -m pytest --numprocesses $(JOBS) $(TESTS)
+endif
 
 oldest: .venv-oldest/.test | pytest
 	@echo "== compatibility: $$(.venv-oldest/bin/python -m pip show scikit-learn | sed -n 2p)"
-	@.venv-oldest/bin/python -m pytest --numprocesses $(JOBS) \
-	  tests/test_estimator_checks.py tests/test_forest.py tests/test_fitted.py
+	@.venv-oldest/bin/python -m pytest --numprocesses $(JOBS) $(OLDEST_TESTS)

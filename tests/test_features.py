@@ -3,6 +3,7 @@
 import copy
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -142,7 +143,8 @@ def test_names_say_which_atom():
     X = whole_numbers(20 * 3 * 30, 100).reshape(20, 3, 30)
     names = {}
     for op in ("proportion", "max"):
-        features = AtomFeatures(Haar(4, 4, lobes="two", pool=op, window=1.0), 50, 0, channel_axis=1)
+        haar = Haar(4, 4, lobes="two", pool=op, window=1.0)
+        features = AtomFeatures(haar, 50, channel_axis=1, random_state=0)
         names[op] = features.fit(X).get_feature_names_out()
     pattern = r"haar\(1,-1\) width 4 channel [012] proportion>-?[\d.]+( \(\d\))?"
     assert all(re.fullmatch(pattern, name) for name in names["proportion"])
@@ -207,9 +209,43 @@ def test_a_ridge_learns_from_them():
     assert model.fit(X[:150], y[:150]).score(X[150:], y[150:]) > 0.95
 
 
+def test_doubles_are_what_float32_rounds():
+    X = samples(kind="floats")
+    wide = AtomFeatures(DICTIONARIES["mixture"], 100, dtype=np.float64, random_state=0)
+    found = wide.fit_transform(X)
+    assert found.dtype == np.float64
+    narrow = wide.set_params(dtype="float32").transform(X)
+    np.testing.assert_array_equal(found.astype(np.float32), narrow)
+    with pytest.raises(ValueError, match="dtype must be"):
+        wide.set_params(dtype="int8").transform(X)
+
+
+@pytest.mark.parametrize("offset", [0, 1e4, 1e8, 1e12])
+def test_coarse_columns_are_told(offset):
+    X = samples(kind="floats") + offset
+    features = AtomFeatures(Patch(1, 3, pool="max"), 50, random_state=0)
+    for repeats in (1, 1000):  # copies of few samples hide nothing
+        features.fit(np.tile(X, (repeats, 1, 1)))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = features.transform(X)
+        told = [str(w.message) for w in caught]
+        assert len(told) == (offset >= 1e8)
+        if told:
+            assert re.match(r"50 of 50 atoms .*subtract an offset.*dtype=\"float64\"", told[0])
+            assert len(np.unique(found[:, 0])) < 10
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        wide = features.set_params(dtype="float64").fit(X).transform(X)
+    assert len(np.unique(wide[:, 0])) > 30
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
+        ({"dtype": "float16"}, "dtype must be .*got 'float16'"),
+        ({"dtype": None}, "dtype must be .*got None"),
+        ({"dtype": "numbers"}, "dtype must be .*got 'numbers'"),
         ({"n_atoms": 0}, "n_atoms must be an integer of at least 1, got 0"),
         ({"n_atoms": 1.5}, r"n_atoms must be .*got 1\.5"),
         ({"n_atoms": 10**9}, "n_atoms must be at most"),

@@ -6,15 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import realdata
-import series
-import series_choice
-import series_figures
-import series_tables
-import stats
 from sklearn.naive_bayes import GaussianNB
-from store import Task
 
+from experiments import realdata, series, series_choice, series_figures, series_tables, stats
+from experiments.store import Task
 from morforest import AtomFeatures
 
 

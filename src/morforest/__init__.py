@@ -20,7 +20,7 @@ from morforest.dictionary import (
 from morforest.dictionary._views import Difference, Gradient, Magnitude, Raw, Square
 from morforest.features import AtomFeatures
 from morforest.forest import MorfClassifier, MorfRegressor
-from morforest.ridge import AtomRidgeClassifier
+from morforest.ridge import AtomRidgeClassifier, AtomRidgeRegressor
 from morforest.tree import MorfTreeClassifier, MorfTreeRegressor
 
 __version__ = "0.1.0"
@@ -28,6 +28,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AtomFeatures",
     "AtomRidgeClassifier",
+    "AtomRidgeRegressor",
     "Atoms",
     "Attributions",
     "Axis",

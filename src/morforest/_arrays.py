@@ -29,7 +29,9 @@ def narrow(values: np.ndarray) -> np.ndarray:
     return values
 
 
-def read(name: str, values: Any, dtype: Any, ndim: int = 1, what: str = "forest") -> np.ndarray:
+def read_numbers(
+    name: str, values: Any, dtype: Any, ndim: int = 1, what: str = "forest"
+) -> np.ndarray:
     """Return an array of a file if a type of the core holds its values, in integers if that does.
 
     Integers stay as narrow as they are.
@@ -51,7 +53,7 @@ def read(name: str, values: Any, dtype: Any, ndim: int = 1, what: str = "forest"
 
 def widen(name: str, values: Any, dtype: Any, ndim: int = 1, what: str = "forest") -> np.ndarray:
     """Convert to a type of the core, refusing values that it does not hold."""
-    found = read(name, values, dtype, ndim, what)
+    found = read_numbers(name, values, dtype, ndim, what)
     with np.errstate(over="ignore", invalid="ignore"):
         converted: np.ndarray = np.ascontiguousarray(found, dtype=dtype)
     return converted

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from morforest._arrays import narrow, read, refusing, widen
+from morforest._arrays import narrow, read_numbers, refusing, widen
 from morforest._atom_names import name_of
 from morforest._fixed_point import CellFormat, require_format
 from morforest._native import core
@@ -347,7 +347,8 @@ class AtomList:
         """Return what the same values are to be multiplied by: numbers, however large `shift`."""
         exponent, parts = self._units(shift)
         exponent = np.clip(exponent, -LARGEST_EXPONENT, LARGEST_EXPONENT)
-        scale: np.ndarray = np.ldexp(1.0, exponent) / parts
+        with np.errstate(divide="ignore"):  # damaged atoms are refused by the core
+            scale: np.ndarray = np.ldexp(1.0, exponent) / parts
         return scale
 
     def bias_in_units(self, shift: int) -> np.ndarray:
@@ -610,7 +611,7 @@ class AtomList:
 def read_atoms(arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Return the arrays of atoms from a file if they hold values of the right kind."""
     return {
-        name: read(name, array, TYPES[name], AXES.get(name, 1), "atoms")
+        name: read_numbers(name, array, TYPES[name], AXES.get(name, 1), "atoms")
         for name, array in arrays.items()
     }
 

@@ -95,10 +95,41 @@ def check_features(estimator: Any) -> None:
     require(not estimator._format.real or atoms.layout.only_raw, "float64 cells of derived views")
     check_samples_seen(estimator, shape)
     check_jobs(estimator.n_jobs)
+    estimator._column_type()  # checks its parameter
+    require(type(estimator._coarse) is int and estimator._coarse >= 0, "the number of coarse atoms")
     axis = estimator._channel_axis
     require(axis is None or (type(axis) is int and 0 <= axis < len(shape)), "the channel axis")
     atoms.to_core_values(np.ones(len(atoms)))  # checks the atoms themselves
     require(isinstance(estimator.dictionary_, Dictionary), "dictionary_ is not a dictionary")
+
+
+def check_ridge(estimator: Any) -> None:
+    """Check a linear model over drawn atoms; `features_` checks itself."""
+    features = estimator.features_
+    require(hasattr(features, "_core"), "features_ are not drawn atoms")
+    check_samples_seen(estimator, features.data_shape_)
+    check_jobs(estimator.n_jobs)
+    size = len(features._atoms)
+    for name in ("_origin", "_mean", "_deviation"):
+        check_numbers(name, getattr(estimator, name), (size,))
+    require(bool((estimator._deviation >= 0).all()), "negative deviations")
+    require(is_finite(estimator.alpha_) and estimator.alpha_ > 0, "alpha_ is not a penalty")
+    if not isinstance(estimator, ClassifierMixin):
+        check_numbers("coef_", estimator.coef_, (size,))
+        require(is_finite(estimator.intercept_), "intercept_ is not a number")
+        return
+    classes = check_labels(estimator.classes_)
+    outputs = classes if classes > 2 else 1
+    require(classes > 1, "one class only")
+    check_numbers("coef_", estimator.coef_, (outputs, size))
+    check_numbers("intercept_", estimator.intercept_, (outputs,))
+    temperature = estimator.temperature_
+    require(isinstance(temperature, float) and temperature > 0, "temperature_ is not positive")
+
+
+def is_finite(value: Any) -> bool:
+    """Say whether a value is a float, and finite."""
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def check_samples_seen(estimator: Any, shape: tuple[int, ...]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -10,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed, effective_n_jobs
 
-from morforest._arrays import narrow, read, refusing, widen
+from morforest._arrays import narrow, read_numbers, refusing, widen
 from morforest._atoms import AtomList, RowLayout
 from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, Columns
 from morforest._fixed_point import CellFormat, TargetFormat, cells_for
 from morforest._native import core
-from morforest._parallel import over_rows
+from morforest._parallel import count_jobs, over_even_parts, over_rows
 from morforest._pickling import LEAF_TYPES, pack, unpack
 from morforest._validation import MAX_CLASSES, MAX_TARGET
 
@@ -141,7 +139,7 @@ class Forest:
         with refusing("forest"):
             found = unpack(state)
             number = np.float64 if found["cell_format"].real else np.int64
-            found["threshold"] = read("threshold", found["threshold"], number)
+            found["threshold"] = read_numbers("threshold", found["threshold"], number)
             self.__init__(**found)  # type: ignore[misc]
             self.check()
 
@@ -206,14 +204,11 @@ class Forest:
         arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits, *more)
         jobs = 1
         if len(X) >= 2 * ROWS_PER_JOB:
-            jobs = min(effective_n_jobs(n_jobs), len(X) // ROWS_PER_JOB)
+            jobs = count_jobs(n_jobs, len(X) // ROWS_PER_JOB)
         if jobs == 1:
             method(X, *arguments, out)
             return
-        parts = np.linspace(0, len(X), jobs + 1).astype(int)
-        Parallel(n_jobs=jobs, prefer="threads", require="sharedmem")(
-            delayed(method)(X[a:b], *arguments, out[a:b]) for a, b in itertools.pairwise(parts)
-        )
+        over_even_parts(lambda part: method(X[part], *arguments, out[part]), len(X), jobs)
 
     def _run_on_columns(
         self,
@@ -237,7 +232,7 @@ class Forest:
             ]
             method(np.concatenate(parts, dtype=np.float32), *arguments, out[part])
 
-        jobs = min(effective_n_jobs(n_jobs), -(-len(X) // some))
+        jobs = count_jobs(n_jobs, -(-len(X) // some))
         most = max(some, COLUMN_VALUES // self.columns.size)
         over_rows(work, len(X), max(1, min(most, -(-len(X) // jobs))), n_jobs)
 

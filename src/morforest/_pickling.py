@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from morforest._arrays import OLD, narrow, read, widen
+from morforest._arrays import OLD, narrow, read_numbers, widen
 from morforest._atoms import AtomList, RowLayout, read_atoms
 from morforest._fixed_point import CellFormat
 from morforest._native import core
@@ -126,7 +126,7 @@ def unpack(state: Mapping[str, Any]) -> dict[str, Any]:
         np.uint32,
     )
     return {
-        **{name: read(name, state[name], dtype) for name, dtype in LEAF_TYPES.items()},
+        **{name: read_numbers(name, state[name], dtype) for name, dtype in LEAF_TYPES.items()},
         "columns": state["columns"],
         "tree_begin": narrow(begin),
         "cell_format": CellFormat.load(state["cell_format"]),

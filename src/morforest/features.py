@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
+import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from morforest import _parameters as check
 from morforest import _validation as validation
 from morforest._atoms import AtomList, RowLayout
-from morforest._fixed_point import cells_for, choose_format
+from morforest._fixed_point import COARSE, cells_for, choose_format, core_dtype
 from morforest._loading import check_features, restore
 from morforest._native import core
+from morforest._parallel import count_jobs, over_even_parts
 from morforest._table import TrainingTable
 from morforest.dictionary._base import resolve, seed_from
 from morforest.dictionary._presets import choose_dictionary
@@ -24,6 +25,8 @@ from morforest.dictionary._presets import choose_dictionary
 __all__ = ["AtomFeatures"]
 
 VALUES_PER_JOB = 1 << 16  # fewer are not worth a thread
+SAMPLE_ROWS = 256  # at most so many training samples tell whether float32 is too coarse
+SAMPLE_VALUES = 1 << 22  # and about so many values of atoms
 MAX_ATOMS = 10_000_000
 
 
@@ -41,14 +44,17 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         :class:`MorfClassifier`.
     n_atoms : int, default=10_000
         How many.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the draws.
-    channel_axis : int or None, default=None
-        Axis of X that holds channels, such as 1 or -1; see :class:`MorfClassifier`.
-    n_jobs : int or None, default=None
-        Number of threads of `transform`; -1 for all processors.
     data_shape : tuple of int or None, default=None
         Shape of one sample, where `X` has flat rows.
+    channel_axis : int or None, default=None
+        Axis of X that holds channels, such as 1 or -1; see :class:`MorfClassifier`.
+    dtype : {"float32", "float64"}, default="float32"
+        Type of the columns. float32 takes half of the memory and has 24 significant bits:
+        `transform` warns if that rounds away what varies, as for data with a large offset.
+    n_jobs : int or None, default=None
+        Number of threads of `transform`; -1 for all processors.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws.
 
     Attributes
     ----------
@@ -88,17 +94,20 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         self,
         dictionary: Any = None,
         n_atoms: int = 10_000,
-        random_state: Any = None,
-        channel_axis: int | None = None,
-        n_jobs: int | None = None,
+        *,
         data_shape: Any = None,
+        channel_axis: int | None = None,
+        dtype: Any = "float32",
+        n_jobs: int | None = None,
+        random_state: Any = None,
     ):
         self.dictionary = dictionary
         self.n_atoms = n_atoms
-        self.random_state = random_state
-        self.channel_axis = channel_axis
-        self.n_jobs = n_jobs
         self.data_shape = data_shape
+        self.channel_axis = channel_axis
+        self.dtype = dtype
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> AtomFeatures:
         """Draw the atoms.
@@ -122,11 +131,13 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
             self.__dict__ = state  # a failed fit leaves the transformer as it was
             raise
 
-    def _fit(self, X: Any) -> AtomFeatures:
+    def _fit(self, X: Any, counts: np.ndarray | None = None) -> AtomFeatures:
+        """Draw the atoms; biases are drawn as if each sample were there so many times."""
         check.check_integer("n_atoms", self.n_atoms, 1)
         if self.n_atoms > MAX_ATOMS:
             raise ValueError(f"n_atoms must be at most {MAX_ATOMS}, got {self.n_atoms!r}.")
         check.check_jobs(self.n_jobs)
+        dtype = self._column_type()
         X, shape = validation.check_samples(self, X, fitting=True)
         chosen = choose_dictionary(self.dictionary, shape, self.channel_axis)
         plan = resolve(chosen, shape, self.channel_axis)
@@ -135,14 +146,52 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         cell_format, cells = choose_format(X, plan.bounds)
         table = TrainingTable(X, plan, cell_format, cells, self.n_jobs)
         order = np.argsort(table.table.hash).astype(np.uint32)
-        drawn = core.draw_atoms(table.table, table.dictionary, order, key, int(self.n_atoms))
+        source = order if counts is None else np.repeat(order, counts[order])
+        drawn = core.draw_atoms(table.table, table.dictionary, source, key, int(self.n_atoms))
         layout = RowLayout.from_core(shape, table.dictionary)
         self._atoms = AtomList.from_core(layout, drawn)
         self._format, self._channel_axis = cell_format, plan.channel_axis
         self._core = self._build()
+        most = max(2, min(SAMPLE_ROWS, SAMPLE_VALUES // len(self._atoms), len(X)))
+        rows = order[np.linspace(0, len(X) - 1, most).astype(int)]
+        self._coarse = 0 if dtype == np.float64 else self._count_coarse(X[rows])
         self.data_shape_ = shape
         self.dictionary_ = plan.dictionary
         return self
+
+    def _column_type(self) -> np.dtype:
+        try:
+            dtype = np.dtype(self.dtype)
+        except TypeError:
+            dtype = None
+        if self.dtype is None or dtype not in (np.float32, np.float64):
+            raise ValueError(f'dtype must be "float32" or "float64", got {self.dtype!r}.')
+        return dtype
+
+    def _count_coarse(self, X: np.ndarray) -> int:
+        """Count the atoms whose values in float32 are coarse beside their spread over samples."""
+        values = self._reader(X)(slice(0, len(X)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            step = np.spacing(np.abs(values).max(axis=0).astype(np.float32))
+            deviation = (values - values.min(axis=0)).std(axis=0)
+            return int(((deviation > 0) & (step > COARSE * deviation)).sum())
+
+    def _reader(self, X: np.ndarray, some: slice | None = None) -> Callable[[slice], np.ndarray]:
+        """Return what computes all or some atoms of a part of the rows of X, in float64."""
+        atoms = self._core if some is None else self._build(some)
+        size = len(range(len(self._atoms))[some or slice(None)])
+        cells = cells_for(X, self._format, takes_bytes=False)
+        dtype = core_dtype(X)
+
+        def read(part: slice) -> np.ndarray:
+            x: np.ndarray = np.ascontiguousarray(X[part], dtype=dtype)
+            out = np.empty((len(x), size))
+            atoms.transform(x, cells.cell_type, cells.shift, cells.limit, out)
+            if cells.extra_bits:  # cells are so much finer than those of training
+                np.ldexp(out, -cells.extra_bits, out=out)
+            return out
+
+        return read
 
     def transform(self, X: Any) -> np.ndarray:
         """Compute the atoms of samples.
@@ -154,29 +203,31 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        values : ndarray of shape (n_samples, n_atoms), float32
+        values : ndarray of shape (n_samples, n_atoms)
             The value of each atom.
         """
         check_is_fitted(self, "data_shape_")
+        dtype = self._column_type()
+        if self._coarse and dtype == np.float32:
+            warnings.warn(
+                f"{self._coarse} of {len(self._atoms)} atoms vary so little beside their size that "
+                "float32 columns lose much of what varies: subtract an offset from X, or set "
+                'dtype="float64".',
+                stacklevel=2,
+            )
         X, _ = validation.check_samples(self, X, fitting=False)
         cells = cells_for(X, self._format, takes_bytes=False)
         n_atoms = len(self._atoms)
-        out = np.empty((len(X), n_atoms), dtype=np.float32)
+        out = np.empty((len(X), n_atoms), dtype=dtype)
         run = self._core.transform
         arguments = (cells.cell_type, cells.shift, cells.limit)
-        jobs = min(effective_n_jobs(self.n_jobs), len(X) * n_atoms // VALUES_PER_JOB, len(X))
-        if jobs <= 1:
-            run(X, *arguments, out)
-        else:
-            parts = np.linspace(0, len(X), jobs + 1).astype(int)
-            Parallel(n_jobs=jobs, prefer="threads", require="sharedmem")(
-                delayed(run)(X[a:b], *arguments, out[a:b]) for a, b in itertools.pairwise(parts)
-            )
+        jobs = count_jobs(self.n_jobs, min(len(X) * n_atoms // VALUES_PER_JOB, len(X)))
+        over_even_parts(lambda part: run(X[part], *arguments, out[part]), len(X), jobs)
         if cells.extra_bits:  # cells are so much finer than those of training
             np.ldexp(out, -cells.extra_bits, out=out)
         if not (np.isfinite(out.min(initial=0)) and np.isfinite(out.max(initial=0))):
             raise ValueError(
-                "X has values so large that atoms exceed what float32 holds: scale X down."
+                f"X has values so large that atoms exceed what {dtype} holds: scale X down."
             )
         return out
 
@@ -213,9 +264,10 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
             names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
         return np.array(names, dtype=object)
 
-    def _build(self) -> Any:
-        """Make the core's features, which checks the atoms."""
-        return self._atoms.to_core_values(self._atoms.scales(self._format.shift))
+    def _build(self, some: slice | None = None) -> Any:
+        """Make the core's features, all or some, which checks the atoms."""
+        atoms = self._atoms if some is None else self._atoms[some]
+        return atoms.to_core_values(atoms.scales(self._format.shift))
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -230,6 +282,6 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = []  # always float32
+        tags.transformer_tags.preserves_dtype = []  # the columns have the type that `dtype` says
         tags.input_tags.three_d_array = True
         return tags
