@@ -57,3 +57,126 @@ def _pickled(thing):
     import pickle
 
     return pickle.dumps(thing)
+
+
+# --- what is said ----------------------------------------------------------------------------
+
+
+def changed(name, **changes):
+    """Load a model with some attributes replaced; those set to ... are left out."""
+    found = model(name)
+    state = {**found.__getstate__(), **changes}
+    loaded = object.__new__(type(found))
+    loaded.__setstate__({k: v for k, v in state.items() if v is not ...})
+    return loaded
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("patches", {"classes_": np.arange(2), "n_classes_": 2}, "leaves do not fit the classes"),
+        ("patches", {"classes_": np.array([0, 2, 1])}, "classes_ are not sorted"),
+        ("patches", {"classes_": np.array([0.0, 1.0, np.nan])}, "classes_ are not sorted"),
+        ("patches", {"classes_": np.zeros((3, 1))}, "classes_ is not a list"),
+        ("patches", {"classes_": [0, 1, 2]}, "classes_ is not a list"),
+        ("patches", {"classes_": np.array([0, "a", None], dtype=object)}, "TypeError"),
+        ("patches", {"classes_": ...}, "AttributeError.*classes_"),
+        ("patches", {"n_classes_": 4}, "n_classes_ is not the number"),
+        ("patches", {"data_shape_": (6, 4)}, r"samples of shape \(6, 4\), but atoms over \(4, 6\)"),
+        ("patches", {"data_shape_": [4, 6]}, "samples of shape"),
+        ("patches", {"data_shape_": (2**20, 2**20)}, "samples of shape"),
+        ("patches", {"n_features_in_": 25}, "samples of 25 features"),
+        ("patches", {"n_jobs": ...}, "the parameter n_jobs is missing"),
+        ("patches", {"n_jobs": "two"}, "n_jobs must be"),
+        ("patches", {"dictionary_": 3}, "dictionary_ is not a dictionary"),
+        ("patches", {"_seed": -1}, "the seed"),
+        ("patches", {"_forest": None}, "but no _forest"),
+        ("patches", {"_forest": 3}, "_forest is not a forest"),
+        ("features, named", {"feature_names_in_": np.array(["x"])}, "feature_names_in_"),
+        ("features, named", {"feature_names_in_": np.arange(24)}, "feature_names_in_"),
+        ("boosting", {"_baseline": np.zeros(2)}, "_baseline"),
+        ("boosting", {"_baseline": np.array([0, np.inf, 0])}, "_baseline"),
+        ("boosting", {"_baseline": ...}, "AttributeError"),
+        ("boosting", {"n_iter_": 4}, "n_iter_ is not the number of trees"),
+        ("boosting", {"classes_": np.arange(2)}, "n_classes_"),
+        ("boosting of numbers", {"_exponent": 10**6}, "the exponent of the targets"),
+        ("atom features", {"_format": 3}, "TypeError"),
+        ("atom features", {"_atoms": None}, "but no _atoms"),
+        ("atom features", {"_channel_axis": 2}, "the channel axis"),
+        ("atom features", {"data_shape_": (24,)}, "samples of shape"),
+        ("atom features", {"dtype": "float16"}, "dtype must be"),
+        ("ridge", {"coef_": np.zeros((3, 29))}, "coef_"),
+        ("ridge", {"coef_": np.full((3, 30), np.nan)}, "coef_"),
+        ("ridge", {"intercept_": 0.0}, "intercept_"),
+        ("ridge", {"_mean": np.zeros(29)}, "_mean"),
+        ("ridge", {"_deviation": np.full(30, -1.0)}, "negative deviations"),
+        ("ridge", {"classes_": np.arange(4)}, "coef_"),
+        ("ridge", {"temperature_": 0.0}, "temperature_"),
+        ("ridge", {"alpha_": "1"}, "alpha_"),
+        ("ridge", {"features_": 3}, "features_"),
+        ("ridge of numbers", {"intercept_": np.zeros(1)}, "intercept_"),
+    ],
+)
+def test_what_is_wrong_is_named(name, changes, message):
+    changed(name)
+    with pytest.raises(ValueError, match=f"^damaged model: .*{message}"):
+        changed(name, **changes)
+
+
+def forest_changed(name, **changes):
+    state = {**model(name)._forest.__getstate__(), **changes}
+    forest = object.__new__(type(model(name)._forest))
+    forest.__setstate__(state)
+    return changed(name, _forest=forest)
+
+
+def format_with(name, **changes):
+    """The pickled form of a format of cells with some fields replaced."""
+    fields = ["shift", "real", "integers", "bound"]
+    bounds = ["mass", "nonnegative", "integral", "derived", "forms", "positions", "side"]
+    *first, rest = model(name)._forest.cell_format.dump()
+    first = {**dict(zip(fields, first, strict=True))}
+    rest = {**dict(zip(bounds, rest, strict=True))}
+    for key, value in changes.items():
+        (first if key in first else rest)[key] = value
+    return (*first.values(), tuple(rest.values()))
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("patches", {"shift": 10**6}),
+        ("patches", {"shift": 3}),  # of integers
+        ("patches", {"shift": 0.0}),
+        ("patches", {"real": True}),
+        ("patches", {"integers": 1}),
+        ("patches", {"bound": np.nan}),
+        ("patches", {"bound": -1.0}),
+        ("patches", {"bound": np.inf}),
+        ("patches", {"mass": np.inf}),
+        ("patches", {"mass": None}),
+        ("patches", {"side": np.nan}),
+        ("patches", {"forms": True}),
+        ("patches", {"derived": ((("square", 0, 0, 1.0, 0.0), 9.0),)}),
+        ("gradients", {"derived": ()}),
+        ("pooled", {"forms": False}),
+        ("pooled", {"positions": 1.0}),
+        ("fractional weights", {"real": False}),
+    ],
+)
+def test_formats_of_cells_that_no_data_have_are_refused(name, changes):
+    forest_changed(name, cell_format=format_with(name))
+    with pytest.raises(ValueError, match=r"^damaged"):
+        forest_changed(name, cell_format=format_with(name, **changes))
+
+
+def test_columns_cannot_be_left_out():
+    with pytest.raises(ValueError, match="damaged model: samples of shape"):
+        forest_changed("shared", columns=None)
+
+
+def test_leaf_values_beyond_any_target_are_refused():
+    values = model("kernels")._forest.leaf_value.astype(float)
+    values[0] = 1e301
+    with pytest.raises(ValueError, match="damaged forest: leaf values"):
+        forest_changed("kernels", leaf_value=values)
