@@ -665,6 +665,26 @@ def test_a_bad_parameter_is_named(name, value):
         kind(**{name: value}).fit(X, y)
 
 
+@pytest.mark.parametrize("kind", [MorfBoostingClassifier, MorfBoostingRegressor])
+def test_boosting_has_no_parameters_of_forests(kind):
+    for name in ("n_estimators", "bootstrap", "max_samples", "oob_score", "criterion"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(kind(), name)
+
+
+def test_a_fit_says_what_auto_was_resolved_to():
+    X, y = digits(300)
+    model = MorfBoostingClassifier(max_iter=2).fit(X, y)
+    assert (model.max_features_, model.subsample_, model.min_samples_leaf_) == (8, 0.8, 20)
+    assert isinstance(model.dictionary_, Patch)
+    flat = MorfBoostingRegressor(max_iter=2).fit(X[:40].reshape(40, -1), y[:40])
+    assert (flat.max_features_, flat.subsample_, flat.min_samples_leaf_) == (64, 0.8, 10)
+    assert isinstance(flat.dictionary_, Mixture)
+    given = MorfBoostingClassifier(max_iter=2, subsample=0.5, min_samples_leaf=0.1, max_features=3)
+    given.fit(X, y)
+    assert (given.max_features_, given.subsample_, given.min_samples_leaf_) == (3, 0.5, 15)
+
+
 def test_bad_targets_are_explained():
     X, y = digits(50)
     with pytest.raises(ValueError, match="one class only"):

@@ -296,7 +296,7 @@ def test_rounds_share_their_columns_with_copies_early_stopping_and_threads():
     model = MorfBoostingClassifier(
         shared("pooled"),
         max_iter=40,
-        augment=ImageCopies(2),
+        augment=ImageCopies(rotation=2),
         early_stopping=True,
         n_iter_no_change=5,
         random_state=0,

@@ -29,6 +29,7 @@ from morforest import (
     MorfTreeClassifier,
     MorfTreeRegressor,
     Patch,
+    SharedAtoms,
 )
 from morforest._bagging import make_bagging
 from morforest._fixed_point import choose_format, to_core_dtype
@@ -37,6 +38,49 @@ from morforest._table import TrainingTable
 from morforest.dictionary._base import resolve
 
 # --- the size of trees -----------------------------------------------------------------------
+
+
+FOREST_ONLY = {"n_estimators", "bootstrap", "max_samples", "oob_score", "warm_start", "verbose"}
+
+
+@pytest.mark.parametrize("estimator", [MorfTreeClassifier, MorfTreeRegressor])
+def test_a_single_tree_has_no_parameters_of_forests(estimator):
+    for name in {*FOREST_ONLY, "augment", "n_jobs"}:
+        with pytest.raises(AttributeError, match=name):
+            getattr(estimator(), name)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "bootstrap"),
+    [
+        ({}, True),
+        ({"bootstrap": False}, False),
+        ({"dictionary": SharedAtoms(Patch(pool="max"), 20)}, False),
+        ({"dictionary": SharedAtoms(Patch(pool="max"), 20), "bootstrap": True}, True),
+        ({"dictionary": SharedAtoms(Patch(pool="max"), 20), "max_samples": 0.5}, True),
+        ({"dictionary": SharedAtoms(Patch(pool="max"), 20, combine=None)}, True),
+    ],
+)
+def test_a_fit_says_whether_it_drew_bootstrap_samples(parameters, bootstrap):
+    assert fit_digits(**parameters).bootstrap_ is bootstrap
+
+
+@pytest.mark.parametrize(
+    ("max_features", "of_classes", "of_numbers"),
+    [("auto", 8, 21), ("sqrt", 8, 8), ("log2", 6, 6), (None, 64, 64), (0.1, 6, 6), (5, 5, 5)],
+)
+def test_a_fit_says_how_many_candidates_nodes_draw(max_features, of_classes, of_numbers):
+    X, y = digits()
+    assert classifier(max_features=max_features).fit(X, y).max_features_ == of_classes
+    assert regressor(max_features=max_features).fit(X, y).max_features_ == of_numbers
+    tree = MorfTreeClassifier(max_features=max_features).fit(X, y)
+    assert tree.max_features_ == of_classes
+    assert tree.bootstrap_ is False
+
+
+def test_combinations_are_of_a_hundred_candidates():
+    model = fit_digits(SharedAtoms(Patch(pool="max"), 200))
+    assert model.max_features_ == 100
 
 
 def test_n_estimators_is_the_number_of_trees():

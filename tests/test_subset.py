@@ -87,7 +87,7 @@ def test_copies_and_early_stopping_go_with_subsets():
     model = MorfBoostingClassifier(
         Subset(Patch(1, 4), 50),
         max_iter=40,
-        augment=ImageCopies(2),
+        augment=ImageCopies(rotation=2),
         early_stopping=True,
         n_iter_no_change=5,
         random_state=0,

@@ -14,25 +14,25 @@ from morforest._validation import class_factors
 
 @dataclass(frozen=True)
 class Bagging:
-    """Which samples each tree sees, and what they count for.
+    """Which training rows each tree sees, and what they count for.
 
-    A forest is a function of the multiset of samples: bags are drawn from the rows in canonical
-    order, which is by content, so neither the order of the rows nor the way a sample's
-    multiplicity is written (repeated rows or a whole-number weight) matters.
+    A forest is a function of the multiset of samples. Bags are drawn from the rows in canonical
+    order, which depends on their content alone, so that neither the order of the rows matters nor
+    whether a sample is repeated or has a whole-number weight.
     """
 
     order: np.ndarray  # rows in canonical order
     cumulative: np.ndarray  # cumulated whole-number weights in that order; empty if all are one
-    draws: int  # 0: no bootstrap, every row as often as `count` says
-    count: np.ndarray  # whole-number weight of each row, or ones
-    extra: np.ndarray | None  # fractional sample weights, where not used for drawing
+    draws: int  # size of a bootstrap sample; 0 if every tree has each row as often as `count` says
+    count: np.ndarray  # how often each row counts: its whole-number weight, or one
+    extra: np.ndarray | None  # fractional sample weights, unless rows are drawn by them
     class_weight: Any
     classes: np.ndarray
     codes: np.ndarray
-    times: int = 1  # how often a tree has each row: once, and its copies
+    times: int = 1  # how often a tree has each row: once, and once per copy of augment=
 
     def bags(self, tree_keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return counts and weights of the rows in each tree (trees, rows); one array if equal."""
+        """Return counts and weights of the rows of each tree (trees, rows): one array if equal."""
         if self.draws:
             drawn = core.draw_bags(tree_keys, self.draws, self.order, self.cumulative)
             count = drawn.reshape(len(tree_keys), len(self.order))
@@ -66,7 +66,7 @@ def make_bagging(
     codes: np.ndarray,
     times: int = 1,
 ) -> Bagging:
-    """Put the rows into canonical order and cumulate their weights."""
+    """Put the rows into canonical order, and cumulate their weights for drawing."""
     order = canonical_order(hashes, target, fractional if whole is None else whole)
     cumulative = np.empty(0, dtype=np.uint64)
     count = np.ones(len(hashes), dtype=np.uint32)
@@ -92,7 +92,9 @@ def canonical_order(
     order = np.argsort(hashes).astype(np.uint32)
     ordered = hashes[order]
     equal = ordered[1:] == ordered[:-1]
-    if equal.any():  # few rows as a rule: a whole sort by all keys takes several times as long
+    if (
+        equal.any()
+    ):  # these are few as a rule, and sorting all rows by all keys takes several times as long
         tied = np.append(equal, False) | np.append(False, equal)
         rows = np.sort(order[tied])
         last = () if weights is None else (weights[rows],)

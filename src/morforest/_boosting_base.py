@@ -11,7 +11,7 @@ import numpy as np
 from morforest import _parameters as check
 from morforest import _validation as validation
 from morforest._attribution import Attributions, attribute, shaped
-from morforest._estimator import BaseMorf
+from morforest._estimator import BaseEnsemble
 from morforest._model import Forest, assemble
 from morforest._native import core
 from morforest._progress import Progress
@@ -27,7 +27,7 @@ from morforest.dictionary import Axis, Mixture
 from morforest.dictionary._base import ResolvedDictionary, seed_from
 
 
-class BaseBoosting(BaseMorf):
+class BaseBoosting(BaseEnsemble):
     """Rounds of boosting, each of which grows one tree."""
 
     learning_rate: float
@@ -39,10 +39,6 @@ class BaseBoosting(BaseMorf):
     validation_fraction: float
     n_iter_no_change: int
     tol: float
-    augment: Any
-    warm_start: bool
-    n_jobs: int | None
-    verbose: int
     n_iter_: int
     train_score_: np.ndarray
     validation_score_: np.ndarray
@@ -118,7 +114,7 @@ class BaseBoosting(BaseMorf):
             l2_regularization=self.l2_regularization,
             validation_fraction=self.validation_fraction if self.early_stopping else None,
             augment=self.augment,
-            class_weight=getattr(self, "class_weight", None),  # regression has none
+            class_weight=self._class_weight(),
             seed=self._seed,
             n_jobs=self.n_jobs,
             guided=guided,
@@ -200,7 +196,6 @@ class BaseBoosting(BaseMorf):
     def _check_parameters(self) -> None:
         check.check_integer("max_iter", self.max_iter, 1, check.MAX_TREES)
         super()._check_parameters()
-        self._check_run_parameters(self.warm_start, self.n_jobs, self.verbose)
         if not check.is_number(self.learning_rate) or not 0 < self.learning_rate <= 1e6:
             raise ValueError(
                 f"learning_rate must be a positive number up to 1e6, got {self.learning_rate!r}."

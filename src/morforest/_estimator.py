@@ -15,6 +15,7 @@ from morforest import _validation as validation
 from morforest._attribution import Attributions, attribute, shaped
 from morforest._auto import best_name, try_dictionaries
 from morforest._importance import impurity_decrease, split_shares
+from morforest._loading import check_trees, restore
 from morforest._model import Forest
 from morforest._splits import Splits
 from morforest._training import TrainingData
@@ -79,12 +80,15 @@ class BaseMorf(BaseEstimator):
 
     def _continues(self) -> bool:
         """Say whether a further fit adds to the model, as warm_start asks."""
-        return bool(getattr(self, "warm_start", False))
+        return False
 
     def _jobs(self) -> int | None:
         """Return `n_jobs`, which single trees do not have."""
-        jobs: int | None = getattr(self, "n_jobs", None)
-        return jobs
+        return None
+
+    def _class_weight(self) -> Any:
+        """Return `class_weight`, which regressors do not have."""
+        return None
 
     def _check_parameters(self) -> None:
         """Check the parameters that all tree estimators have."""
@@ -92,13 +96,6 @@ class BaseMorf(BaseEstimator):
         check.check_integer("max_depth", self.max_depth, 1, none=True)
         check.check_integer("max_leaf_nodes", self.max_leaf_nodes, 2, none=True)
         check.check_random_state("random_state", self.random_state)
-
-    def _check_run_parameters(self, warm_start: Any, n_jobs: Any, verbose: Any) -> None:
-        """Check the parameters of estimators with many trees."""
-        check.check_flag("warm_start", warm_start)
-        check.check_jobs(n_jobs)
-        if not isinstance(verbose, bool):
-            check.check_integer("verbose", verbose, 0)
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
         """Check training samples, and leave out those of weight zero."""
@@ -275,7 +272,8 @@ class BaseMorf(BaseEstimator):
         forest = self._fitted()
         leaf = ~forest.is_split()
         begin = forest.tree_begin.astype(np.int64)[:-1]
-        return np.add.reduceat(forest.depths() * leaf, begin) / self.get_n_leaves()
+        means: np.ndarray = np.add.reduceat(forest.depths() * leaf, begin) / self.get_n_leaves()
+        return means
 
     def get_n_leaves(self) -> np.ndarray:
         """Return the number of leaves of each tree."""
@@ -289,15 +287,44 @@ class BaseMorf(BaseEstimator):
         assert self._forest is not None
         return self._forest
 
+    def __setstate__(self, state: Any) -> None:
+        restore(self, state, "_forest", check_trees)
+
     def __sklearn_is_fitted__(self) -> bool:
         return self._forest is not None
 
 
-class ClassLabels(BaseMorf):
-    """Targets that are classes."""
+class BaseEnsemble(BaseMorf):
+    """What estimators with many trees share: copies, warm starts, threads, progress bars."""
 
+    augment: Any
+    warm_start: bool
+    n_jobs: int | None
+    verbose: int
+
+    def _continues(self) -> bool:
+        return bool(self.warm_start)
+
+    def _jobs(self) -> int | None:
+        return self.n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check.check_flag("warm_start", self.warm_start)
+        check.check_jobs(self.n_jobs)
+        if not isinstance(self.verbose, bool):
+            check.check_integer("verbose", self.verbose, 0)
+
+
+class ClassLabels(BaseMorf):
+    """What classifiers share."""
+
+    class_weight: Any
     classes_: np.ndarray
     n_classes_: int
+
+    def _class_weight(self) -> Any:
+        return self.class_weight
 
     def _classes(self) -> np.ndarray | None:
         return self.classes_

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from morforest import _parameters as check
 from morforest import _validation as validation
-from morforest._estimator import BaseMorf, ClassLabels
+from morforest._estimator import BaseEnsemble, BaseMorf, ClassLabels
 from morforest._fixed_point import blocks
 from morforest._grow import GrowthTask, grow_trees, sum_out_of_bag
 from morforest._model import Forest
@@ -57,7 +58,7 @@ class BaseTrees(BaseMorf):
         task = prepare_forest(data, resolved, self._settings(), before, earlier)
         grown: list[dict[str, np.ndarray]] = []
         try:
-            for some in grow_trees(task, numbers, self._jobs(), getattr(self, "verbose", 0)):
+            for some in grow_trees(task, numbers, self._jobs(), self._verbosity()):
                 grown.append(some)
             task.training_table.release()  # before trees are put together, which takes memory too
         finally:
@@ -72,6 +73,9 @@ class BaseTrees(BaseMorf):
 
     def _n_trees(self) -> int:
         return 1
+
+    def _verbosity(self) -> int:
+        return 0
 
     def _earlier_forest(self, data: TrainingData) -> Forest | None:
         """Return the forest that the new trees will follow, if there is one."""
@@ -97,15 +101,10 @@ class BaseTrees(BaseMorf):
                 min_impurity_decrease=self.min_impurity_decrease,
                 max_leaf_nodes=self.max_leaf_nodes,
             ),
-            bagging=self._bagging(),
-            augment=getattr(self, "augment", None),
+            bagging=BaggingSettings(bootstrap=False, class_weight=self._class_weight()),
             seed=self._seed,
             n_jobs=self._jobs(),
         )
-
-    def _bagging(self) -> BaggingSettings:
-        class_weight = getattr(self, "class_weight", None)  # regression has none
-        return BaggingSettings(bootstrap=False, class_weight=class_weight)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -124,35 +123,34 @@ class BaseTrees(BaseMorf):
         return forest.predict(X, self._jobs())
 
 
-class BaseForest(BaseTrees):
+class BaseForest(BaseEnsemble, BaseTrees):
     """What only forests have: many trees, bootstrap samples, warm starts, out-of-bag scores."""
 
     n_estimators: int
     bootstrap: bool | str
     max_samples: int | float | None
     oob_score: Any
-    augment: Any
-    warm_start: bool
-    n_jobs: int | None
-    verbose: int
     oob_score_: float
     _some_saw_all: bool = False  # some trees had no bootstrap sample
 
     def _n_trees(self) -> int:
         return int(self.n_estimators)
 
-    def _bagging(self) -> BaggingSettings:
-        return BaggingSettings(
+    def _verbosity(self) -> int:
+        return self.verbose
+
+    def _settings(self) -> ForestSettings:
+        bagging = BaggingSettings(
             bootstrap=self.bootstrap,
             max_samples=self.max_samples,
             out_of_bag=bool(self.oob_score),
-            class_weight=getattr(self, "class_weight", None),
+            class_weight=self._class_weight(),
         )
+        return replace(super()._settings(), bagging=bagging, augment=self.augment)
 
     def _check_parameters(self) -> None:
         check.check_integer("n_estimators", self.n_estimators, 1, check.MAX_TREES)
         super()._check_parameters()
-        self._check_run_parameters(self.warm_start, self.n_jobs, self.verbose)
         if not isinstance(self.bootstrap, (bool, np.bool_)) and not (
             isinstance(self.bootstrap, str) and self.bootstrap == "auto"
         ):
@@ -268,7 +266,8 @@ class Classification(ClassifierMixin, ClassLabels, BaseTrees):
             Columns follow ``classes_``; minus infinity where a probability is zero.
         """
         with np.errstate(divide="ignore"):
-            return np.log(self._predict_mean(X))
+            logarithms: np.ndarray = np.log(self._predict_mean(X))
+        return logarithms
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the most probable class.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -10,16 +9,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed, effective_n_jobs
 
 from morforest._arrays import narrow, widen
 from morforest._atoms import AtomList, RowLayout
 from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, Columns
 from morforest._fixed_point import CellFormat, TargetFormat, cells_for
 from morforest._native import core
-from morforest._parallel import over_rows
+from morforest._parallel import count_jobs, over_even_parts, over_rows
 from morforest._pickling import pack, unpack
-from morforest._validation import MAX_CLASSES
+from morforest._validation import MAX_CLASSES, MAX_TARGET
 
 ROWS_PER_JOB = 256  # below this a call is not worth a thread
 COLUMN_VALUES = 1 << 22  # of columns that are held at once to walk the trees
@@ -99,6 +97,8 @@ class Forest:
             raise ValueError(f"damaged forest: {self.values} values per leaf")
         if abs(self.gain_exponent) > LARGEST_EXPONENT:
             raise ValueError(f"damaged forest: gains times 2^{self.gain_exponent}")
+        if np.abs(arrays["leaf_value"]).max(initial=0) > MAX_TARGET:
+            raise ValueError("damaged forest: leaf values beyond those of any target")
         self._check_cells()
         real = self.cell_format.real
         threshold = widen("threshold", self.threshold, np.float64 if real else np.int64)
@@ -203,14 +203,11 @@ class Forest:
         arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits, *more)
         jobs = 1
         if len(X) >= 2 * ROWS_PER_JOB:
-            jobs = min(effective_n_jobs(n_jobs), len(X) // ROWS_PER_JOB)
+            jobs = count_jobs(n_jobs, len(X) // ROWS_PER_JOB)
         if jobs == 1:
             method(X, *arguments, out)
             return
-        parts = np.linspace(0, len(X), jobs + 1).astype(int)
-        Parallel(n_jobs=jobs, prefer="threads", require="sharedmem")(
-            delayed(method)(X[a:b], *arguments, out[a:b]) for a, b in itertools.pairwise(parts)
-        )
+        over_even_parts(lambda part: method(X[part], *arguments, out[part]), len(X), jobs)
 
     def _run_on_columns(
         self,
@@ -234,7 +231,7 @@ class Forest:
             ]
             method(np.concatenate(parts, dtype=np.float32), *arguments, out[part])
 
-        jobs = min(effective_n_jobs(n_jobs), -(-len(X) // some))
+        jobs = count_jobs(n_jobs, -(-len(X) // some))
         most = max(some, COLUMN_VALUES // self.columns.size)
         over_rows(work, len(X), max(1, min(most, -(-len(X) // jobs))), n_jobs)
 

@@ -1,4 +1,4 @@
-"""A progress bar."""
+"""Progress bars."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Progress:
         self.terminal = self.active and sys.stderr.isatty()
 
     def advance(self, count: int, more: str = "") -> None:
-        """Count work as done, and redraw a few times a second; `more` is shown behind."""
+        """Count work as done, and redraw a few times per second; `more` is shown at the end."""
         self.done += count
         now = time.monotonic()
         interval = 0.1 if self.terminal else 5.0

@@ -283,17 +283,7 @@ def prepare_boosting(
             f"dictionary={resolved.dictionary!r} asks for learned combinations of atoms, which "
             'boosting does not offer: use combine="auto" or combine=None.'
         )
-    weights = data.weights
-    whole = None if weights is None else whole_weights(weights)
-    if whole is not None and whole.sum() > MAX_MEAN_COUNT * len(data.X):
-        whole = None  # as many samples would take long: a weight then multiplies instead
-    count = np.ones(len(data.X), dtype=np.uint32) if whole is None else whole
-    weight = np.ones(len(data.X)) if weights is None or whole is not None else weights
-    if settings.class_weight is not None and data.classes is not None:
-        factors = validation.class_factors(
-            settings.class_weight, data.classes, data.target, weight * count
-        )
-        weight = weight * factors[data.target]
+    count, weight = _count_and_weight(data, settings.class_weight)
     copier = make_copier(settings.augment, resolved.shape, resolved.channel_axis, data.X)
     max_features = settings.max_features
     if isinstance(max_features, str) and max_features == "auto":
@@ -301,7 +291,7 @@ def prepare_boosting(
     candidates = validation.candidate_count(max_features, data.X.shape[1])
 
     training_table = make_table(data.X, resolved, settings.seed, settings.n_jobs, before, earlier)
-    order = canonical_order(training_table.hash, data.target, weights)
+    order = canonical_order(training_table.hash, data.target, data.weights)
     held_out = _hold_out(data, order, settings.validation_fraction, settings.seed)
     held_out_weight = (count * weight)[held_out]
     count = np.where(held_out, 0, count).astype(np.uint32)
@@ -344,6 +334,19 @@ def prepare_boosting(
         n_jobs=settings.n_jobs,
         guided=settings.guided,
     )
+
+
+def _count_and_weight(data: TrainingData, class_weight: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return how often each row counts in boosting, and by what its loss is multiplied."""
+    whole = None if data.weights is None else whole_weights(data.weights)
+    if whole is not None and whole.sum() > MAX_MEAN_COUNT * len(data.X):
+        whole = None  # so many samples would take long: weights then multiply the loss instead
+    count = np.ones(len(data.X), dtype=np.uint32) if whole is None else whole
+    weight = np.ones(len(data.X)) if data.weights is None or whole is not None else data.weights
+    if class_weight is not None and data.classes is not None:
+        factors = validation.class_factors(class_weight, data.classes, data.target, weight * count)
+        weight = weight * factors[data.target]
+    return count, weight
 
 
 def _hold_out(

@@ -1,4 +1,4 @@
-"""From what users pass to what the engine takes, with an error for everything in between."""
+"""Checks of data: samples, targets and weights, from what users pass to what the core takes."""
 
 from __future__ import annotations
 
@@ -62,9 +62,13 @@ def refuse_masked(name: str, values: Any) -> None:
     NumPy would drop the mask in silence, and what it hides would be taken for data.
     """
     parts = values if isinstance(values, (list, tuple)) else [values]
-    if not any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
+    masked = sum(
+        int(np.ma.getmaskarray(part).sum())
+        for part in parts
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part)
+    )
+    if not masked:
         return
-    masked = sum(int(np.ma.count_masked(part)) for part in parts)
     raise ValueError(
         f"{name} has {masked} masked values, and missing values are not supported: fill them in, "
         f"for example with {name}.filled(0), or drop these samples."
@@ -72,7 +76,7 @@ def refuse_masked(name: str, values: Any) -> None:
 
 
 def _is_plain(estimator: Any, X: Any) -> bool:
-    """Say whether rows to predict are such that validate_data would return them as they are.
+    """Say whether validate_data would return rows to predict as they are.
 
     It takes several times longer than the prediction of one sample.
     """
@@ -125,7 +129,7 @@ def check_classes(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
 def earlier_classes(
     earlier: np.ndarray, classes: np.ndarray, codes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Count the classes of further samples as an earlier fit did."""
+    """Give the classes of further samples the numbers that they had in an earlier fit."""
     if np.array_equal(classes, earlier):
         return classes, codes
     if not np.isin(classes, earlier).all():
@@ -136,10 +140,10 @@ def earlier_classes(
 
 
 def check_targets(y: Any, n_samples: int, criterion: str) -> np.ndarray:
-    """Return regression targets as float64."""
-    y = _one_column(y, n_samples)
+    """Return the targets of a regression as float64."""
+    given = _one_column(y, n_samples)
     try:
-        y = np.asarray(y, dtype=np.float64)
+        y = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y must hold numbers for regression: {error}") from None
     if not np.isfinite(y).all():
@@ -155,7 +159,8 @@ def check_targets(y: Any, n_samples: int, criterion: str) -> np.ndarray:
             'criterion="poisson" needs targets that are not negative and not all zero; '
             f"y ranges from {y.min()} to {y.max()}."
         )
-    return y
+    targets: np.ndarray = y
+    return targets
 
 
 def _one_column(y: Any, n_samples: int) -> np.ndarray:
@@ -181,7 +186,8 @@ def _one_column(y: Any, n_samples: int) -> np.ndarray:
         raise ValueError(
             "Input y contains NaN or infinity: drop those samples or fill in their targets."
         )
-    return y
+    column: np.ndarray = y
+    return column
 
 
 def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
@@ -200,7 +206,7 @@ def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
         weights = np.full(n_samples, float(weights))
     if weights.shape != (n_samples,):
         raise ValueError(
-            f"sample_weight has shape {weights.shape}, expected ({n_samples},): one weight a "
+            f"sample_weight has shape {weights.shape}, expected ({n_samples},): one weight per "
             "sample."
         )
     if not np.isfinite(weights).all():
@@ -243,7 +249,7 @@ def candidate_count(max_features: Any, features: int) -> int:
 def class_factors(
     class_weight: Any, classes: np.ndarray, codes: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
-    """Return what each class' weights are multiplied by."""
+    """Return the factor by which the weights of each class are multiplied."""
     if isinstance(class_weight, str):
         check_choice("class_weight", class_weight, ("balanced", "balanced_subsample"))
         totals = class_sums(codes, weights, len(classes))

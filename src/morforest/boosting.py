@@ -126,6 +126,8 @@ class MorfBoostingClassifier(ClassifierMixin, ClassLabels, BaseBoosting):
         Share of each feature in the total gain of the splits.
     split_shares_ : ndarray in the shape of a sample
         Share of the splits whose atom uses a feature.
+    splits_ : Splits
+        Splits of each tree: nodes, atoms, and thresholds in the units of the data.
 
     Examples
     --------
@@ -258,7 +260,8 @@ class MorfBoostingClassifier(ClassifierMixin, ClassLabels, BaseBoosting):
         logarithms : ndarray of shape (n_samples, n_classes)
             Columns follow ``classes_``.
         """
-        return np.log(self.predict_proba(X))
+        logarithms: np.ndarray = np.log(self.predict_proba(X))
+        return logarithms
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the most probable class.
@@ -388,6 +391,8 @@ class MorfBoostingRegressor(RegressorMixin, BaseBoosting):
         Share of each feature in the total gain of the splits.
     split_shares_ : ndarray in the shape of a sample
         Share of the splits whose atom uses a feature.
+    splits_ : Splits
+        Splits of each tree: nodes, atoms, and thresholds in the units of the data.
 
     Examples
     --------

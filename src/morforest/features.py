@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,7 +15,9 @@ from morforest import _parameters as check
 from morforest import _validation as validation
 from morforest._atoms import AtomList, RowLayout
 from morforest._fixed_point import COARSE, cells_for, choose_format, core_dtype
+from morforest._loading import check_features, restore
 from morforest._native import core
+from morforest._parallel import count_jobs, over_even_parts
 from morforest._table import TrainingTable
 from morforest.dictionary._base import resolve, seed_from
 from morforest.dictionary._presets import choose_dictionary
@@ -221,14 +221,8 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         out = np.empty((len(X), n_atoms), dtype=dtype)
         run = self._core.transform
         arguments = (cells.cell_type, cells.shift, cells.limit)
-        jobs = min(effective_n_jobs(self.n_jobs), len(X) * n_atoms // VALUES_PER_JOB, len(X))
-        if jobs <= 1:
-            run(X, *arguments, out)
-        else:
-            parts = np.linspace(0, len(X), jobs + 1).astype(int)
-            Parallel(n_jobs=jobs, prefer="threads", require="sharedmem")(
-                delayed(run)(X[a:b], *arguments, out[a:b]) for a, b in itertools.pairwise(parts)
-            )
+        jobs = count_jobs(self.n_jobs, min(len(X) * n_atoms // VALUES_PER_JOB, len(X)))
+        over_even_parts(lambda part: run(X[part], *arguments, out[part]), len(X), jobs)
         if cells.extra_bits:  # cells are so much finer than those of training
             np.ldexp(out, -cells.extra_bits, out=out)
         if not (np.isfinite(out.min(initial=0)) and np.isfinite(out.max(initial=0))):
@@ -280,7 +274,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         return {name: value for name, value in state.items() if name != "_core"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+        restore(self, state, "_atoms", check_features)
         if "_atoms" in state:
             self._core = self._build()
 

@@ -116,6 +116,8 @@ class MorfClassifier(Classification, BaseForest):
         Share of each feature in the total decrease of impurity.
     split_shares_ : ndarray in the shape of a sample
         Share of the splits whose atom uses a feature.
+    splits_ : Splits
+        Splits of each tree: nodes, atoms, and thresholds in the units of the data.
     oob_score_ : float
         Score on out-of-bag samples; only set with `oob_score`.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes)
@@ -285,6 +287,8 @@ class MorfRegressor(Regression, BaseForest):
         Share of each feature in the total decrease of impurity.
     split_shares_ : ndarray in the shape of a sample
         Share of the splits whose atom uses a feature.
+    splits_ : Splits
+        Splits of each tree: nodes, atoms, and thresholds in the units of the data.
     oob_score_ : float
         Score on out-of-bag samples; only set with `oob_score`.
     oob_prediction_ : ndarray of shape (n_samples,)

@@ -94,6 +94,8 @@ class MorfTreeClassifier(Classification):
         Share of each feature in the total decrease of impurity.
     split_shares_ : ndarray in the shape of a sample
         Share of the splits whose atom uses a feature.
+    splits_ : Splits
+        Splits of each tree: nodes, atoms, and thresholds in the units of the data.
 
     Examples
     --------
@@ -215,6 +217,8 @@ class MorfTreeRegressor(Regression):
         Share of each feature in the total decrease of impurity.
     split_shares_ : ndarray in the shape of a sample
         Share of the splits whose atom uses a feature.
+    splits_ : Splits
+        Splits of each tree: nodes, atoms, and thresholds in the units of the data.
 
     Examples
     --------
