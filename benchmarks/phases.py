@@ -31,8 +31,8 @@ NOTE = """\
 One thread grows trees on bootstrap samples, with 28 candidates per node, until their leaves are
 pure. Bags and keys are those that the library makes from seed 0, so these are its own trees. Each
 is grown several times, and each part of its time is the least of these. *Projection* is timed
-around each call; *drawing* is the time of drawing as many atoms once more; *the rest* is what remains: the
-search for the split, partitioning the rows, reading leaves.
+around each call; *drawing* is the time of drawing as many atoms once more; *the rest* is what
+remains: the search for the split, partitioning the rows, reading leaves.
 
 The limits of the machine are measured in the same run:
 
