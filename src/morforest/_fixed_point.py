@@ -309,7 +309,8 @@ class TargetFormat:
 
     def decode(self, values: np.ndarray) -> np.ndarray:
         """Turn leaf values, which may be fractions, back into the user's units."""
-        return np.ldexp(values, -self.bits) + self.centre
+        decoded: np.ndarray = np.ldexp(values, -self.bits) + self.centre
+        return decoded
 
 
 def choose_target_format(y: np.ndarray, total_weight: int, criterion: str) -> TargetFormat:
@@ -340,7 +341,8 @@ def fixed_weights(unit: np.ndarray, count: np.ndarray, times: int = 1) -> np.nda
     """
     total = times * exact_sum(unit * count)
     if total < WEIGHT_LIMIT and (unit == np.rint(unit)).all():
-        return (unit * count).astype(np.uint32)
+        whole: np.ndarray = (unit * count).astype(np.uint32)
+        return whole
     exponent = math.frexp(total)[1]
     # Rows that do not count may have any unit.
     fixed = np.clip(np.rint(np.ldexp(unit, 30 - exponent)), 1, WEIGHT_LIMIT).astype(np.uint32)

@@ -151,7 +151,8 @@ def _column_means(Z: np.ndarray, weights: np.ndarray) -> np.ndarray:
     means = np.empty(Z.shape[1])
     for columns in _slices(Z.shape[1], len(Z)):
         means[columns] = weights @ Z[:, columns].astype(np.float64)
-    return means / weights.sum()
+    means /= weights.sum()
+    return means
 
 
 def _slices(count: int, size: int) -> Iterator[slice]:
@@ -174,7 +175,8 @@ def log_probabilities(scores: np.ndarray, slope: float) -> np.ndarray:
 
 def probabilities(scores: np.ndarray, slope: float) -> np.ndarray:
     """Turn scores into probabilities."""
-    return np.exp(log_probabilities(scores, slope))
+    found: np.ndarray = np.exp(log_probabilities(scores, slope))
+    return found
 
 
 def fit_slope(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> float:

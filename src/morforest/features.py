@@ -159,14 +159,14 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         self.dictionary_ = plan.dictionary
         return self
 
-    def _column_type(self) -> np.dtype:
+    def _column_type(self) -> np.dtype[Any]:
         try:
-            dtype = np.dtype(self.dtype)
+            found: np.dtype[Any] | None = np.dtype(self.dtype)
         except TypeError:
-            dtype = None
-        if self.dtype is None or dtype not in (np.float32, np.float64):
+            found = None
+        if self.dtype is None or found not in (np.float32, np.float64):
             raise ValueError(f'dtype must be "float32" or "float64", got {self.dtype!r}.')
-        return dtype
+        return found
 
     def _count_coarse(self, X: np.ndarray) -> int:
         """Count the atoms whose values in float32 are coarse beside their spread over samples."""

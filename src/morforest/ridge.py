@@ -450,7 +450,8 @@ class AtomRidgeClassifier(ClassifierMixin, _AtomRidge):
         """
         scores = self.decision_function(X)
         index = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[index]
+        labels: np.ndarray = self.classes_[index]
+        return labels
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes.
@@ -472,7 +473,8 @@ class AtomRidgeClassifier(ClassifierMixin, _AtomRidge):
         probabilities : ndarray of shape (n_samples, n_classes)
             Columns are in the order of `classes_`.
         """
-        return np.exp(self.predict_log_proba(X))
+        probabilities: np.ndarray = np.exp(self.predict_log_proba(X))
+        return probabilities
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of the probabilities of the classes.
