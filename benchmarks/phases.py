@@ -1,9 +1,9 @@
-"""Where the time of growing goes, and how far projection is from what the machine can do.
+"""Where the time of growing goes, and how close projection is to the limits of the machine.
 
     python -m benchmarks.phases [--mnist mnist.npz | --stand-in] [--trees 10] [--repeats 5]
 
-Compiles phases.cpp (g++ or CXX, about a minute) and grows trees on the training images in one
-thread. Needs an x86-64 processor with AVX2. Each piece of time is the least of the repeats.
+It compiles phases.cpp (g++ or CXX, about a minute) and grows trees on the training images in one
+thread. It needs an x86-64 processor with AVX2. Each part of the time is the least of the repeats.
 """
 
 import argparse
@@ -28,20 +28,21 @@ WORKS = {
 }
 PARTS = ("project_s", "draw_s", "rest_s")
 NOTE = """\
-One thread, 28 candidates a node, bootstrap, trees grown until their leaves are pure; bags and keys
-are those that the library makes of seed 0, so the trees are its own. Each is grown several times,
-and each piece of its time is the least of them. *Projection* is clocked around each call; *drawing*
-is as many atoms drawn once more, apart; *the rest* is what remains: the search for the split,
-parting the rows, reading leaves.
+One thread grows trees on bootstrap samples, with 28 candidates per node, until their leaves are
+pure. Bags and keys are those that the library makes from seed 0, so these are its own trees. Each
+is grown several times, and each part of its time is the least of these. *Projection* is timed
+around each call; *drawing* is the time of drawing as many atoms once more; *the rest* is what
+remains: the search for the split, partitioning the rows, reading leaves.
 
-What the machine can do, measured in the same run:
+The limits of the machine are measured in the same run:
 
-- *traffic*: reading every row that growing visits, at the pace of reading the table once from end
-  to end. Growing pays less where a node's rows are still in a cache, and more where they lie apart.
-- *arithmetic*: the values that growing computes, at the pace of the same kernel on a few rows that
-  stay in the second-level cache.
+- *traffic* is the time of reading every row that growing visits, at the speed of reading the table
+  once from end to end. Growing needs less where the rows of a node are still in a cache, and more
+  where they are far apart.
+- *arithmetic* is the time of computing the values that growing computes, at the speed of the same
+  kernel on a few rows that stay in the second-level cache.
 
-Times are milliseconds a tree, but for the table's."""
+Times are milliseconds per tree, except that of the table."""
 
 
 def measure(program, work, file, rows, options):
@@ -114,8 +115,8 @@ def size_lines(rows):
 
 SIZES = (
     "rows of the node",
-    "calls a tree",
-    "rows visited a tree",
+    "calls per tree",
+    "rows visited per tree",
     "projection",
     "drawing",
     "the rest",
@@ -142,11 +143,11 @@ def report(by_work):
     )
     parts = [
         f"# Where the time of growing goes\n\n{NOTE}\n\n{facts(first)}",
-        "Seconds that passed for each second of the processor while growing, which are 1 on a "
-        f"quiet machine: {loads}.",
+        "The elapsed seconds per CPU second while growing, which are 1 on an idle machine: "
+        f"{loads}.",
         summary,
-        "## By the size of the node\n\nNanoseconds a row and candidate. A node is one call of the "
-        "projection, but for the few that draw again.",
+        "## By the size of the node\n\nTimes are nanoseconds per row and candidate. A node is one "
+        "call of the projection, except for the few that draw again.",
     ]
     for work, rows in by_work.items():
         parts.append(f"### {WORKS[work]}\n\n{markdown(SIZES, size_lines(rows)).rstrip()}")
