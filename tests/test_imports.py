@@ -24,12 +24,11 @@ FOLDERS = {name for name, path in MODULES.items() if path.stem == "__init__"}
 
 def read_table(text):
     """The table of the page as {module: modules that it may import}."""
-    lines = text.split("## Who may import whom")[1].splitlines()
-    rows = [line.strip("|").split("|") for line in lines if line.startswith("|")]
-    end = next(i for i, row in enumerate(rows) if i > 1 and row[0].strip() == "folder")
+    table = text.split("## Who may import whom")[1].split("\n|", 1)[1].split("\n\n", 1)[0]
+    rows = [line.strip("|").split("|") for line in table.splitlines()]
     assert [cell.strip() for cell in rows[0]] == ["module", "may import"]
     allowed, above = {}, []
-    for modules, says in rows[2:end]:
+    for modules, says in rows[2:]:
         names = re.findall("`(.*?)`", modules)
         says, _, excluded = says.partition("except")
         given = list(above) if "all above" in says else re.findall("`(.*?)`", says)
