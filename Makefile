@@ -7,13 +7,22 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test bench bench-quick paper paper-quick beyond beyond-quick figures clean lint types native pytest oldest
+.PHONY: help demo test smoke bench bench-quick paper paper-quick beyond beyond-quick figures format clean lint types native pytest oldest
 
 BIN := .venv/bin
 # Errors only: each step says what it does in a line of its own.
 QUIET := -qq --disable-pip-version-check
 WHEEL_DIR := build/wheel
-PYTHON_DIRS := src tests examples benchmarks experiments
+# What pytest runs; make smoke runs less, and then measures no coverage.
+TESTS := ./tests --pyargs morforest
+OLDEST_TESTS := tests/test_estimator_checks.py tests/test_forest.py tests/test_fitted.py
+PYTHON_DIRS := src tests examples benchmarks experiments measuring
+# clang-format's check is part of make lint if this is 1.
+CHECK_CXX ?= 0
+# All files of the tree, new ones too, but none that git ignores.
+FILES = $(wildcard $(shell git ls-files --cached --others --exclude-standard))
+CXX_FILES = $(filter %.hpp %.cpp,$(FILES))
+TEXT_FILES = $(filter-out %.png %.npz %.pickle,$(FILES))
 
 # What goes into the wheel: the package is built again when one of these is newer.
 SOURCES := pyproject.toml CMakeLists.txt \
@@ -24,32 +33,40 @@ help: ## Show this list
 	@echo "usage: make TARGET"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: .venv/.demo ## Fit RF, SPORF and MORF to four data sets; a table, and pictures in demo_output/
-	@$(BIN)/python examples/demo.py
+demo: .venv/.demo ## Fit RF, SPORF and MORF to four data sets; write a table, and pictures to demo_output/
+	@$(BIN)/python examples/demo.py $(DEMO)
 
 test: lint types native pytest oldest ## Run every check
 	@echo "All checks passed."
 
-bench: .venv/.test ## Measure beside other libraries, about an hour; options: BENCH="--only fit", see benchmarks/
-	@$(BIN)/python benchmarks/bench.py $(BENCH)
+smoke: ## Run every target of this list at its smallest size, in a fresh clone; options: SMOKE="--only bench"
+	@$(PYTHON) -m measuring.smoke $(SMOKE)
 
-bench-quick: .venv/.test ## The same at small sizes, 5 minutes
-	@$(BIN)/python benchmarks/bench.py --quick $(BENCH)
+bench: .venv/.test ## Measure speed and accuracy beside other libraries; options: BENCH="--only fit", see benchmarks/
+	@$(BIN)/python -m benchmarks.bench $(BENCH)
 
-paper: .venv-paper/.paper ## Run the paper's experiments, about 3 hours; goes on after a stop; options: PAPER="--only mnist", see experiments/
-	@.venv-paper/bin/python experiments/paper.py --jobs $(JOBS) $(PAPER)
+bench-quick: .venv/.test ## The same at small sizes
+	@$(BIN)/python -m benchmarks.bench --quick $(BENCH)
 
-paper-quick: .venv-paper/.paper ## The same in small, 10 minutes
-	@.venv-paper/bin/python experiments/paper.py --quick --jobs $(JOBS) $(PAPER)
+paper: .venv-paper/.paper ## Run the paper's experiments, or resume them; options: PAPER="--only mnist", see experiments/
+	@.venv-paper/bin/python -m experiments.paper --jobs $(JOBS) $(PAPER)
 
-beyond: .venv-paper/.paper ## Measure what lies beyond the paper, about an hour, after make paper; goes on after a stop; options: BEYOND="--only beyond_series"
-	@.venv-paper/bin/python experiments/paper.py --beyond --jobs $(JOBS) $(BEYOND)
+paper-quick: .venv-paper/.paper ## The same at a small scale
+	@.venv-paper/bin/python -m experiments.paper --quick --jobs $(JOBS) $(PAPER)
 
-beyond-quick: .venv-paper/.paper ## The same in small, 5 minutes
-	@.venv-paper/bin/python experiments/paper.py --beyond --quick --jobs $(JOBS) $(BEYOND)
+beyond: .venv-paper/.paper ## Run the experiments beyond the paper, after make paper; options: BEYOND="--only beyond_series"
+	@.venv-paper/bin/python -m experiments.paper --beyond --jobs $(JOBS) $(BEYOND)
 
-figures: .venv/.demo ## Draw all these figures and tables again from the results, without training
-	@$(BIN)/python experiments/paper.py --figures $(PAPER)
+beyond-quick: .venv-paper/.paper ## The same at a small scale
+	@.venv-paper/bin/python -m experiments.paper --beyond --quick --jobs $(JOBS) $(BEYOND)
+
+figures: .venv/.demo ## Redraw all figures and tables of these experiments from stored results, without training
+	@$(BIN)/python -m experiments.paper --figures $(PAPER)
+
+format: .venv/.test ## Format Python and C++ code
+	@$(BIN)/ruff check --fix $(PYTHON_DIRS)
+	@$(BIN)/ruff format $(PYTHON_DIRS)
+	@$(BIN)/clang-format -i --style=file $(CXX_FILES)
 
 clean: ## Remove everything that make has made
 	rm -rf .venv .venv-oldest .venv-paper .venv-peers .benchmarks benchmarks/results/quick experiments/results/quick build demo_output .pytest_cache .ruff_cache .mypy_cache .hypothesis
@@ -113,6 +130,14 @@ lint: .venv/.test
 	@echo "== ruff"
 	@$(BIN)/ruff check $(PYTHON_DIRS)
 	@$(BIN)/ruff format --check $(PYTHON_DIRS)
+ifeq ($(CHECK_CXX),1)
+	@echo "== clang-format"
+	@$(BIN)/clang-format --dry-run -Werror --style=file $(CXX_FILES)
+endif
+	@echo "== codespell, and whitespace at the end of lines and files (which is repaired, and fails)"
+	@$(BIN)/codespell $(TEXT_FILES)
+	@$(BIN)/trailing-whitespace-fixer $(TEXT_FILES)
+	@$(BIN)/end-of-file-fixer $(TEXT_FILES)
 
 types: .venv/.test | lint
 	@echo "== mypy"
@@ -136,10 +161,17 @@ native: .venv/.test | types
 	$(call native,build/native-sanitize,$(SANITIZE))
 
 pytest: .venv/.test | native
-	@echo "== pytest, and the examples of the docstrings"
-	@$(BIN)/python -m pytest --numprocesses $(JOBS) --doctest-modules ./tests --pyargs morforest
+ifeq ($(origin TESTS),file)
+	@echo "== pytest, and the examples of the docstrings; coverage of the Python layer"
+	@mkdir -p build/coverage
+	@$(BIN)/python -m pytest --numprocesses $(JOBS) --cov --cov-report=term --cov-report=json \
+	  --doctest-modules $(TESTS)
+	@$(BIN)/python tests/branch_coverage.py build/coverage/coverage.json
+else
+	@echo "== pytest of $(TESTS)"
+	@$(BIN)/python -m pytest --numprocesses $(JOBS) $(TESTS)
+endif
 
 oldest: .venv-oldest/.test | pytest
 	@echo "== compatibility: $$(.venv-oldest/bin/python -m pip show scikit-learn | sed -n 2p)"
-	@.venv-oldest/bin/python -m pytest --numprocesses $(JOBS) \
-	  tests/test_estimator_checks.py tests/test_forest.py tests/test_fitted.py
+	@.venv-oldest/bin/python -m pytest --numprocesses $(JOBS) $(OLDEST_TESTS)

@@ -1,11 +1,11 @@
 """morforest beside its peers, in one run on one machine.
 
-    python benchmarks/bench.py                     everything: about an hour
-    python benchmarks/bench.py --quick             small sizes: some minutes
-    python benchmarks/bench.py --only fit predict  some sections
-    python benchmarks/bench.py --report            tables and plots again, from the CSV files
+    python -m benchmarks.bench                     everything, about an hour
+    python -m benchmarks.bench --quick             small sizes, some minutes
+    python -m benchmarks.bench --only fit predict  some sections
+    python -m benchmarks.bench --report            tables and plots from the CSV files
 
-Each library lives in a process of its own (worker.py) and they take turns; peers run in virtual
+Each library runs in a process of its own (worker.py), and they take turns. Peers run in virtual
 environments that are made when they are first needed. benchmarks/README.md says what is measured.
 """
 
@@ -13,15 +13,8 @@ import argparse
 import sys
 from pathlib import Path
 
-import data
-import peers
-import plan
-import reports
-import results
-import sections
-import summary
-import targets
-from client import Clients
+from benchmarks import data, peers, plan, reports, results, sections, summary, targets
+from benchmarks.client import Clients
 
 
 def arguments():
@@ -31,12 +24,12 @@ def arguments():
     add = parser.add_argument
     names = list(sections.SECTIONS)
     add("--mnist", metavar="PATH", help=f"an .npz file; default: the variable {data.VARIABLE}")
-    add("--stand-in", action="store_true", help="do not look for MNIST, use enlarged digits")
+    add("--stand-in", action="store_true", help="use enlarged digits instead of MNIST")
     add("--only", nargs="+", choices=names, default=names, metavar="SECTION", help=str(names))
     add("--libraries", nargs="+", choices=peers.LIBRARIES, default=peers.LIBRARIES)
     add("--quick", action="store_true", help="small sizes; results go to results/quick")
-    add("--tiny", action="store_true", help=argparse.SUPPRESS)  # to try the suite itself
-    add("--report", action="store_true", help="measure nothing, write tables and plots again")
+    add("--tiny", action="store_true", help=argparse.SUPPRESS)  # a trial of the suite itself
+    add("--report", action="store_true", help="write tables and plots from stored results")
     add("--out", type=Path, help="folder of the result files")
     return parser.parse_args()
 
@@ -60,14 +53,14 @@ def measure(args, chosen, folder):
     libraries = dict.fromkeys(("morforest", *args.libraries))
     pythons = peers.interpreters(libraries)
     images = data.images(args.mnist, args.stand_in)
-    facts = results.machine()
+    facts = results.run_facts()
     with Clients(pythons) as clients:
         bench = sections.Bench(clients, chosen, images, folder, facts)
         for name in dict.fromkeys(args.only):
             bench.say(f"section {name}")
             try:
                 sections.SECTIONS[name](bench, bench.sheet(name))
-            finally:  # what was measured is shown, even if the rest was not
+            finally:  # show what was measured even if the rest failed
                 reports.write(folder, name)
 
 
@@ -75,4 +68,4 @@ if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        sys.exit("Stopped. What was measured is in the result files.")
+        sys.exit("Interrupted. The result files hold what was measured.")

@@ -1,27 +1,31 @@
 """What the dictionaries and estimators beyond the paper cost, beside plain MORF.
 
-    python benchmarks/beyond.py [--mnist mnist.npz | --stand-in] [--quick]
+    python -m benchmarks.beyond [--mnist mnist.npz | --stand-in] [--quick]
 
-CPU-seconds of fits in one thread, the least of the repeats, all works in turn in each repeat; the
-seconds that pass for boosting in one and two threads; what `"auto"` adds to a fit; and what names
-for series cost to fit and to predict.
+It measures CPU-seconds of fits in one thread, as the least of the repeats, in which all fits take
+turns; the elapsed seconds of boosting in one and two threads; what `"auto"` adds to a fit; and what
+named dictionaries for series cost to fit and to predict.
 """
 
 import argparse
 import time
 from pathlib import Path
 
-import data
 import numpy as np
-from results import FOLDER, Sheet, machine, markdown_table, write_whole
 
+from benchmarks import data
+from benchmarks.results import FOLDER, Sheet, run_facts
+from measuring import arrays
+from measuring.files import write_whole
+from measuring.tables import markdown
 from morforest import MorfBoostingClassifier, MorfClassifier, Patch, Subset
 from morforest.datasets import make_bars, make_impulse
-from morforest.named import choose_dictionary
+from morforest.dictionary._presets import choose_dictionary
 
 NOTE = """\
-*plain* is MORF with patches of 2 x 2 to 2 x 5; *at each node* has the atoms of `"image"` drawn anew
-at each node; *300 a tree* is `"image"` itself, a `Subset` of them. 28 candidates a node."""
+*plain* is MORF with patches of 2 x 2 to 2 x 5. *at each node* draws the atoms of `"image"` anew at
+each node. *300 per tree* is `"image"` itself, a `Subset` of these atoms. All have 28 candidates per
+node."""
 
 
 def dictionaries():
@@ -29,12 +33,12 @@ def dictionaries():
     return {
         "plain": Patch((2, 2), (2, 5)),
         "image, at each node": image.dictionary,
-        "image, 300 a tree": Subset(image.dictionary, image.n_atoms),
+        "image, 300 per tree": Subset(image.dictionary, image.n_atoms),
     }
 
 
 def least(repeats, models, X, y):
-    """The least CPU-seconds of fitting each of several models, which take turns."""
+    """Return the least CPU-seconds of fitting each of several models, which take turns."""
     times = {name: [] for name in models}
     for _ in range(repeats):
         for name, model in models.items():
@@ -57,7 +61,7 @@ def forests(X, y, sheet, name, sizes, repeats):
             sheet.add(data=name, work=f"forest, {kind}", rows=n, trees=trees, cpu=cpu, wall="")
         cells = [f"{cpu:.2f} ({cpu / found['plain']:.1f})" for cpu in found.values()]
         lines.append([f"{n:,}", str(trees), *cells])
-    return markdown_table(("images", "trees", *(f"{k}, CPU-s" for k in dictionaries())), lines)
+    return markdown(("images", "trees", *(f"{k}, CPU-s" for k in dictionaries())), lines).rstrip()
 
 
 def boosting(X, y, sheet, name, sizes):
@@ -74,7 +78,7 @@ def boosting(X, y, sheet, name, sizes):
             cells += [f"{cpu:.1f}", f"{wall:.1f}"]
         lines.append([f"{n:,}", str(rounds), *cells])
     heads = [f"{jobs}: {what}" for jobs in ("one thread", "two threads") for what in ("CPU-s", "s")]
-    return markdown_table(("images", "rounds", *heads), lines)
+    return markdown(("images", "rounds", *heads), lines).rstrip()
 
 
 def choosing(sheet, sizes, repeats):
@@ -91,11 +95,11 @@ def choosing(sheet, sizes, repeats):
             numbers = (f"{alone:.3f}", f"{whole:.3f}", f"{whole / alone:.2f}")
             lines.append([kind, f"{n:,}", best, *numbers])
     heads = ("data", "samples", "picked", "its fit, CPU-s", '"auto", CPU-s', "ratio")
-    return markdown_table(heads, lines)
+    return markdown(heads, lines).rstrip()
 
 
 def series(sheet, lengths, repeats):
-    """Fits and predictions of forests on series of several lengths, an impulse in noise."""
+    """Time fits and predictions of forests on series of several lengths."""
     lines = []
     for length in lengths:
         X, y, X_test = impulses(length)
@@ -118,11 +122,11 @@ def series(sheet, lengths, repeats):
             lines.append(
                 [str(length), name, f"{fit:.2f}", f"{1000 * min(times) / len(X_test):.2f}"]
             )
-    return markdown_table(("steps", "name", "fit, CPU-s", "predict, CPU-ms a sample"), lines)
+    return markdown(("steps", "name", "fit, CPU-s", "predict, CPU-ms per sample"), lines).rstrip()
 
 
 def impulses(length, rows=200, test_rows=500):
-    """Noise, half of it with an impulse at a fifth of the time."""
+    """Return noise, half of which has an impulse after a fifth of the time."""
     random = np.random.default_rng(0)
     X = random.normal(size=(rows + test_rows, length))
     y = np.arange(len(X)) % 2
@@ -138,17 +142,17 @@ def main():
     parser.add_argument("--output", type=Path, default=FOLDER)
     options = parser.parse_args()
     name, path = data.images(options.mnist, options.stand_in)
-    X, y, _, _ = data.load(path)
+    X, y, _, _ = arrays.load(path)
     X = X.reshape(-1, 28, 28)
     small = options.quick
     output = options.output / "quick" if small else options.output
-    run = machine()
+    run = run_facts()
     sheet = Sheet(output, "beyond", run)
     parts = [
-        f"# What lies beyond the paper costs\n\n{NOTE}\n\n"
+        f"# The cost of what lies beyond the paper\n\n{NOTE}\n\n"
         "`{command}`, {date}, {cpu_model}, {cores} cores, load {load_at_start} at the "
         "start.".format_map(run),
-        "## Forests\n\nIn brackets: times the plain one.",
+        "## Forests\n\nNumbers in brackets are multiples of the plain forest's time.",
         forests(
             X,
             y,
@@ -161,7 +165,8 @@ def main():
         boosting(X, y, sheet, name, [(500, 20)] if small else [(10_000, 200), (len(X), 500)]),
         '## What "auto" adds\n\n500 trees, as by default.',
         choosing(sheet, (100,) if small else (200, 1000, 5000), 1 + 2 * (not small)),
-        "## Names for series\n\n500 trees, grown on 200 series: noise, half of it with an impulse.",
+        "## Named dictionaries for series\n\n"
+        "500 trees, grown on 200 series of noise, half of which have an impulse.",
         series(sheet, (50,) if small else (100, 500), 1 + 2 * (not small)),
     ]
     text = "\n\n".join(parts) + "\n"

@@ -1,4 +1,4 @@
-"""The near end of the workers: starts their processes and speaks their JSON lines."""
+"""Clients of the workers: they start the processes and exchange JSON lines with them."""
 
 import contextlib
 import json
@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-WORKER = Path(__file__).with_name("worker.py")
+ROOT = Path(__file__).resolve().parent.parent
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -19,11 +19,12 @@ class Client:
 
     def __init__(self, library, python, threads):
         self.library = library
-        # Set before the libraries start their thread pools. CPU seconds are to mean work done, not
-        # threads spinning while they wait: that is what passive waiting is for.
+        # These are set before the libraries start their thread pools. Threads that wait must not
+        # spin, because CPU seconds should measure work.
         limits = {**dict.fromkeys(THREAD_LIMITS, str(threads)), "OMP_WAIT_POLICY": "PASSIVE"}
         self._process = subprocess.Popen(
-            [str(python), str(WORKER), library],
+            [str(python), "-m", "benchmarks.worker", library],
+            cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -51,7 +52,7 @@ class Client:
         return answer["result"]
 
     def close(self):
-        """End the worker: at once, even in the middle of a fit."""
+        """End the worker at once, even in the middle of a fit."""
         self._process.terminate()
         self._process.wait()
         with contextlib.suppress(BrokenPipeError):
@@ -60,7 +61,7 @@ class Client:
 
 
 class Clients:
-    """A worker for each library and number of threads, started when it is first asked for."""
+    """One worker per library and number of threads, started when it is first needed."""
 
     def __init__(self, pythons):
         self.pythons = pythons
@@ -79,15 +80,15 @@ class Clients:
         return self._running[key]
 
     def fresh(self, library, threads):
-        """A process of its own, for the caller to close."""
+        """Start a separate process, which the caller closes."""
         return Client(library, self.pythons[library], threads)
 
     def drop(self, client):
-        """End a worker that failed: the next request starts another."""
+        """End a worker that failed; the next request starts another."""
         self._running = {k: c for k, c in self._running.items() if c is not client}
         client.close()
 
     def close(self, threads=None):
-        """End the workers with so many threads, or all: their data and models take memory."""
+        """End the workers with that number of threads, or all, to free their memory."""
         for key in [k for k in self._running if threads in (None, k[1])]:
             self._running.pop(key).close()

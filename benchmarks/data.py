@@ -1,7 +1,7 @@
-"""The data: images that the reader brings, fetches or makes do without, and generated sets.
+"""The data sets: images, which are given, fetched or replaced by a stand-in, and generated sets.
 
-Each set is one file in `.benchmarks`, with the arrays X_train, y_train, X_test and y_test, so that
-every library reads the same numbers. Generated sets depend on their name alone.
+Each set is one file in `.benchmarks` (measuring/arrays.py). Generated sets depend on their name
+alone. This module imports morforest, so workers of other libraries must not import it.
 """
 
 import os
@@ -10,51 +10,38 @@ from pathlib import Path
 
 import numpy as np
 
+from measuring import arrays
 from morforest import datasets
 
 FOLDER = Path(__file__).resolve().parent.parent / ".benchmarks"
 VARIABLE = datasets.MNIST_VARIABLE
-ARRAYS = datasets.MNIST_ARRAYS
 TEST_ROWS = 10_000
 
 
-def load(path):
-    """Training samples and targets, test samples and targets."""
-    with np.load(path, allow_pickle=False) as arrays:
-        return tuple(arrays[name] for name in ARRAYS)
-
-
 def make(name):
-    """The file of a generated set, such as "table-5000x50-2": made if it is not there."""
+    """Return the file of a generated set, such as "table-5000x50-2", and make it if needed."""
     path = FOLDER / f"{name}.npz"
     if not path.exists():
         kind, *numbers = re.split(r"[-x]", name)
         train_and_test = GENERATORS[kind](*map(int, numbers))
-        _save(path, *train_and_test)
+        arrays.save(path, *train_and_test)
     return path
-
-
-def _save(path, *arrays):
-    path.parent.mkdir(exist_ok=True)
-    unfinished = path.with_name(f"unfinished-{path.name}")
-    np.savez(unfinished, **dict(zip(ARRAYS, arrays, strict=True)))
-    unfinished.replace(path)
 
 
 # --- images ---------------------------------------------------------------------------------------
 
 
 def images(given, stand_in=False):
-    """Name and file of the images: MNIST if it can be had, else a stand-in that anyone has."""
+    """Return name and file of the images: MNIST if available, else a stand-in."""
     if stand_in:
         return "digits28", make("digits28")
-    path = FOLDER / "MNIST.npz"  # one form for all libraries, whatever the source
+    path = FOLDER / "MNIST.npz"  # the same form for all libraries, whatever the source
     asked = given or os.environ.get(VARIABLE)
     if asked or not path.exists():
         if not asked:
             print(f"No --mnist PATH and no {VARIABLE}: asking openml.org for MNIST ...", flush=True)
         try:
-            _save(path, *datasets.load_mnist(given))
+            arrays.save(path, *datasets.load_mnist(given))
         except (FileNotFoundError, ValueError) as error:
             raise SystemExit(str(error)) from error
         except ConnectionError as error:
@@ -69,7 +56,7 @@ def images(given, stand_in=False):
 
 
 def _digits28():
-    """Digits of 8 x 8 pixels enlarged to 20 x 20, near the middle of a 28 x 28 image."""
+    """Return digits of 8 x 8 pixels, enlarged to 20 x 20 near the middle of a 28 x 28 image."""
     from scipy.ndimage import zoom
     from sklearn.datasets import load_digits
 
@@ -77,7 +64,7 @@ def _digits28():
     large = np.stack([zoom(image, 20 / 8, order=1) for image in X.reshape(-1, 8, 8)])
     random = np.random.RandomState(0)
 
-    def draw(rows, first, last):  # no handwriting is in both parts
+    def draw(rows, first, last):  # no digit is in both parts
         chosen = random.randint(first, last, rows)
         place = random.randint(2, 7, (rows, 2))
         light = random.uniform(8.0, 15.9, rows)
@@ -97,9 +84,9 @@ def _split(X, y, rows):
 
 
 def _table(rows, features, classes):
-    """A fifth of the features carry the classes, a fifth are mixtures of those, the rest is noise.
+    """Return a table: a fifth of the features are informative, a fifth mix these, others are noise.
 
-    At least eight carry them where there are as many, for a hundred classes of two clusters.
+    If possible, at least eight carry them, enough for a hundred classes of two clusters.
     """
     from sklearn.datasets import make_classification
 
@@ -117,7 +104,7 @@ def _table(rows, features, classes):
 
 
 def _friedman(rows, features):
-    """Friedman's first function of five features, noise of variance one, idle features."""
+    """Return Friedman's first function of five features with noise, and idle features."""
     from sklearn.datasets import make_friedman1
 
     X, y = make_friedman1(rows + TEST_ROWS, features, noise=1.0, random_state=0)
@@ -125,15 +112,13 @@ def _friedman(rows, features):
 
 
 def _impulse(rows):
-    """The paper's simulation C: 100 time steps of noise, in one class with a decaying impulse."""
-    from morforest.datasets import make_impulse
-
-    X, y = make_impulse(rows + TEST_ROWS, random_state=0)
+    """Return the paper's simulation C: 100 steps of noise, in one class with a decaying impulse."""
+    X, y = datasets.make_impulse(rows + TEST_ROWS, random_state=0)
     return _split(X[:, np.newaxis].astype(np.float32), y, rows)
 
 
 def _eeg(rows):
-    """28 channels, 50 time steps: smooth noise, in one class with a wave in some channels."""
+    """Return 28 channels of 50 steps: smooth noise, in one class with a wave in some channels."""
     random = np.random.RandomState(0)
     X = _smooth(random.standard_normal((rows + TEST_ROWS, 28, 50)))
     y = random.randint(0, 2, len(X))
@@ -143,9 +128,9 @@ def _eeg(rows):
 
 
 def _series(rows):
-    """One channel, 4,000 time steps: smooth noise, in one class with a bump of 100 steps."""
+    """Return one channel of 4,000 steps: smooth noise, in one class with a bump of 100 steps."""
     random = np.random.RandomState(0)
-    test = 2000  # of 4,000 numbers each
+    test = 2000  # fewer, because each has 4,000 values
     X = _smooth(random.standard_normal((rows + test, 1, 4000)))
     y = random.randint(0, 2, len(X))
     X[y == 1, :, 1500:1600] += 0.4 * np.hanning(100)
@@ -153,7 +138,7 @@ def _series(rows):
 
 
 def _smooth(noise):
-    """Each step is a mean of the noise of three, in place."""
+    """Replace each step by a scaled sum of three steps, in place."""
     noise[..., 2:] += noise[..., 1:-1] + noise[..., :-2]
     noise /= np.sqrt(3)
     return noise

@@ -1,7 +1,7 @@
 """Instructions that the core executes on small, fixed works, counted by valgrind's callgrind.
 
-Clocks swing with the machine's load; a count is the same in every run. It says nothing of memory,
-so it stands beside the timings and not in their place.
+Times vary with the load of the machine; a count is the same in every run. It says nothing about
+memory, so it complements the timings and does not replace them.
 """
 
 import re
@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 
-import native
+from benchmarks import native
 
 WORKS = ("byte-patches", "float-sporf", "regression")
 # As in CMakeLists.txt: one build for all processors, one for those with AVX2.
@@ -17,7 +17,7 @@ ARCHITECTURES = ("x86-64", "x86-64-v3")
 
 
 def run(say, sheet, versions, architectures=ARCHITECTURES):
-    """Add a row for each work and instruction set; say why not, where that is impossible."""
+    """Add a row per work and instruction set; where that is impossible, say why."""
     missing = [*([] if shutil.which("valgrind") else ["valgrind"]), *native.missing()]
     if missing:
         say(f"instructions: skipped, because this needs {' and '.join(missing)}.")

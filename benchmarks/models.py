@@ -1,11 +1,12 @@
-"""How each library is asked to do the same work, and the form in which it likes its data.
+"""How each library is asked to do the same work, and the form in which it takes its data.
 
-Imported in the environment of the library, so libraries are imported where they are used.
+This module is imported in the environment of each library, so libraries are imported where they
+are used.
 
-A work is a dictionary: `task` (classification or regression), `trees`, `candidates` (a node) and,
-where there are patches, `shape`, `smallest`, `largest` and `boundary`. Common to all forests:
-bootstrap, trees grown until their leaves are pure, `candidates` projections or features a node.
-What differs is said where it does.
+A work is a dict with `task` (classification or regression), `trees`, `candidates` (per node) and,
+where there are patches, `shape`, `smallest`, `largest` and `boundary`. All forests use bootstrap
+samples, grow trees until their leaves are pure, and try `candidates` projections or features per
+node. Exceptions are documented at the class.
 """
 
 import pickle
@@ -16,7 +17,7 @@ import numpy as np
 
 
 class Estimator:
-    """A model with scikit-learn's interface. Subclasses build it, and may like other data."""
+    """A model with scikit-learn's interface. Subclasses build it and may convert data."""
 
     def __init__(self, work, threads, seed):
         self.work = work
@@ -24,25 +25,25 @@ class Estimator:
 
     @staticmethod
     def ready(X, y):
-        """Training data as the library would otherwise copy it: flat rows of float32."""
+        """Return training data that the library need not convert: flat rows of float32."""
         return np.ascontiguousarray(X.reshape(len(X), -1), dtype=np.float32), y
 
     def ready_to_predict(self, X):
-        """The same for new samples, once the model is fitted."""
+        """Return new samples in that form, once the model is fitted."""
         return self.ready(X, None)[0]
 
     def fit(self, data):
         self.model.fit(*data)
 
     def predict(self, data):
-        """Labels or values."""
+        """Return labels or values."""
         return self.model.predict(data)
 
     def predict_proba(self, data):
         return self.model.predict_proba(data)
 
     def size(self):
-        """Bytes of a pickle."""
+        """Return the number of bytes of a pickle."""
         count = ByteCount()
         pickle.dump(self.model, count, protocol=5)
         return count.bytes
@@ -59,7 +60,7 @@ class ByteCount:
 
 
 class Ours(Estimator):
-    """Samples keep their shape and type: bytes are the fastest."""
+    """Our models; samples keep their shape and type, because bytes are the fastest."""
 
     @staticmethod
     def ready(X, y):
@@ -89,7 +90,7 @@ class OursMorf(Ours):
 
 
 class OursSporf(Ours):
-    """Two features an atom on average, before atoms of none are drawn again: the default."""
+    """The default: two features per atom on average, before empty atoms are drawn again."""
 
     def dictionary(self, morforest, work):
         return morforest.SparseOblique()
@@ -101,7 +102,7 @@ class OursRF(Ours):
 
 
 class TreeplePatch(Estimator):
-    """The same sizes of patches, always inside: ours hang over the edge with boundary="zero"."""
+    """The same sizes of patches, always inside; ours may reach over the edge."""
 
     def build(self, work, threads, seed):
         from treeple import PatchObliqueRandomForestClassifier
@@ -148,15 +149,15 @@ class SklearnForest(Estimator):
 
 
 class SklearnExtraTrees(SklearnForest):
-    """Its default is no bootstrap, and stays so."""
+    """Its default, no bootstrap, is kept."""
 
     kind = "ExtraTrees"
 
 
 class SklearnBoosting(Estimator):
-    """Defaults, as many rounds as the others have trees, none saved by stopping early.
+    """Defaults, with as many rounds as the others have trees and no early stopping.
 
-    Threads are those of OpenMP, which the environment limits. It would copy float32 to float64.
+    It uses threads of OpenMP, which the environment limits, and would copy float32 to float64.
     """
 
     @staticmethod
@@ -173,7 +174,7 @@ class SklearnBoosting(Estimator):
 
 
 class XGBoost(Estimator):
-    """Defaults (depth 6, histograms of 256 bins), as many rounds as the others have trees."""
+    """Defaults (depth 6, 256 bins), with as many rounds as the others have trees."""
 
     def build(self, work, threads, seed):
         import xgboost
@@ -185,7 +186,7 @@ class XGBoost(Estimator):
 
 
 class LightGBM(Estimator):
-    """Defaults (31 leaves, histograms of 255 bins), as many rounds as the others have trees."""
+    """Defaults (31 leaves, 255 bins), with as many rounds as the others have trees."""
 
     def build(self, work, threads, seed):
         import lightgbm
@@ -195,11 +196,11 @@ class LightGBM(Estimator):
 
 
 class Ydf(Estimator):
-    """Its data is a vertical dataset, made before the clock starts.
+    """Its data is a vertical dataset, which is made before the timing starts.
 
     - `winner_take_all` stays at its default, true: each tree has one vote.
     - `compute_oob_performances=False`: no other library is asked for them.
-    - `max_depth=-1`, `min_examples=1`: trees until the leaves are pure; its defaults are 16 and 5.
+    - `max_depth=-1`, `min_examples=1`: trees grow until leaves are pure; defaults are 16 and 5.
     """
 
     oblique = False
@@ -212,7 +213,7 @@ class Ydf(Estimator):
         columns = {"x": X.reshape(len(X), -1).astype(np.float32), "y": y}
         if y.dtype.kind == "f":
             label = ydf.Column("y", ydf.Semantic.NUMERICAL)
-        else:  # rare classes too
+        else:  # also keep rare classes
             label = ydf.Column("y", ydf.Semantic.CATEGORICAL, min_vocab_frequency=1)
         return ydf.create_vertical_dataset(columns, columns=[label], include_all_columns=True)
 
@@ -230,8 +231,9 @@ class Ydf(Estimator):
 
         oblique = {}
         if self.oblique:
-            # YDF draws ceil(features ^ exponent) projections, but at most so many: here always so
-            # many. A projection has two features on average, with weights of +1 and -1, as ours.
+            # YDF draws ceil(features ^ exponent) projections, but at most the maximum, which is
+            # always reached here. A projection has two features on average, with weights of +1
+            # and -1, as ours.
             oblique = {
                 "split_axis": "SPARSE_OBLIQUE",
                 "sparse_oblique_num_projections_exponent": 2.0,
@@ -268,7 +270,7 @@ class Ydf(Estimator):
         return self.fitted.predict(data, num_threads=1)
 
     def size(self):
-        """Bytes of the files that it saves."""
+        """Return the number of bytes of the files that it saves."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model"
             self.fitted.save(str(path))

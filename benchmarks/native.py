@@ -1,4 +1,4 @@
-"""Compiling a program of this folder against the core, as CMakeLists.txt compiles the core."""
+"""Compile programs of this folder against the core, as CMakeLists.txt compiles the core."""
 
 import os
 import platform
@@ -24,7 +24,7 @@ def compiler():
 
 
 def missing():
-    """What this machine lacks to build for x86-64, as words."""
+    """Return what this machine lacks to build for x86-64, in words."""
     wants = [] if compiler() else ["a C++ compiler"]
     return wants if platform.machine() in ("x86_64", "AMD64") else [*wants, "an x86-64 processor"]
 
@@ -39,6 +39,6 @@ def build(name, march, folder):
 
 
 def first_line(program):
-    """What a program says of its version."""
+    """Return the first line that a program prints about its version."""
     output = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     return output.stdout.splitlines()[0]

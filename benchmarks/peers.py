@@ -1,4 +1,4 @@
-"""The virtual environments that the peers live in, all under `.venv-peers`.
+"""The virtual environments of the peers, all under `.venv-peers`.
 
 treeple 0.10.3 does not import beside today's scikit-learn, so it has an environment of its own.
 An environment is made when it is first needed, and made again when its packages change here.
@@ -27,7 +27,7 @@ LIBRARIES = tuple(HOME)
 
 
 def interpreters(libraries):
-    """The Python of each library. Libraries that cannot be installed are named and left out."""
+    """Return the Python of each library; name and leave out those that cannot be installed."""
     pythons = {None: sys.executable}
     found = {}
     for library in libraries:

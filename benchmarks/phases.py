@@ -1,6 +1,6 @@
 """Where the time of growing goes, and how far projection is from what the machine can do.
 
-    python benchmarks/phases.py [--mnist mnist.npz | --stand-in] [--trees 10] [--repeats 5]
+    python -m benchmarks.phases [--mnist mnist.npz | --stand-in] [--trees 10] [--repeats 5]
 
 Compiles phases.cpp (g++ or CXX, about a minute) and grows trees on the training images in one
 thread. Needs an x86-64 processor with AVX2. Each piece of time is the least of the repeats.
@@ -12,10 +12,13 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import data
-import native
 import numpy as np
-from results import FOLDER, Sheet, machine, markdown_table, write_whole
+
+from benchmarks import data, native
+from benchmarks.results import FOLDER, Sheet, run_facts
+from measuring import arrays
+from measuring.files import write_whole
+from measuring.tables import markdown
 
 MARCH = "x86-64-v3"
 WORKS = {
@@ -131,7 +134,7 @@ def facts(row):
 
 
 def report(by_work):
-    summary = markdown_table(SUMMARY, [summary_line(*item) for item in by_work.items()])
+    summary = markdown(SUMMARY, [summary_line(*item) for item in by_work.items()]).rstrip()
     first = next(iter(by_work.values()))[0]
     loads = "; ".join(
         f"{WORKS[work]}: {rows[0]['all_wall_s'] / rows[0]['all_cpu_s']:.2f}"
@@ -146,7 +149,7 @@ def report(by_work):
         "projection, but for the few that draw again.",
     ]
     for work, rows in by_work.items():
-        parts.append(f"### {WORKS[work]}\n\n{markdown_table(SIZES, size_lines(rows))}")
+        parts.append(f"### {WORKS[work]}\n\n{markdown(SIZES, size_lines(rows)).rstrip()}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -169,13 +172,13 @@ def main():
     if missing:
         raise SystemExit(f"phases.py needs {' and '.join(missing)}.")
     name, path = data.images(options.mnist, options.stand_in)
-    X, y, _, _ = data.load(path)
+    X, y, _, _ = arrays.load(path)
     with tempfile.TemporaryDirectory() as folder:
         images = Path(folder) / "images"
         images.write_bytes(X.tobytes() + y.astype(np.uint8).tobytes())
         print("Compiling phases.cpp, about a minute ...", flush=True)
         program = native.build("phases", MARCH, folder)
-        run = {**machine(), "compiler": native.first_line(native.compiler()), "march": MARCH}
+        run = {**run_facts(), "compiler": native.first_line(native.compiler()), "march": MARCH}
         sheet = Sheet(options.output, "phases", run)
         by_work = {}
         for work in WORKS:

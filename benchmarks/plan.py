@@ -5,7 +5,7 @@ A full run takes about an hour on two cores, a quick one some minutes.
 
 import dataclasses
 
-import instructions
+from benchmarks import instructions
 
 MORF, SPORF, RF = "morforest MORF", "morforest SPORF", "morforest RF"
 SKLEARN_RF, SKLEARN_ET, SKLEARN_HGB = "scikit-learn RF", "scikit-learn ET", "scikit-learn HGB"
@@ -22,17 +22,17 @@ BOOSTING = (XGBOOST, LIGHTGBM, SKLEARN_HGB)
 @dataclasses.dataclass(frozen=True)
 class Plan:
     trees: int
-    repeats: int  # of ours, and of all forests up to `slow_rows` rows; others have one
-    short_repeats: int  # the same, up to `short_rows` rows: short fits scatter most
+    repeats: int  # our models, and all forests up to `slow_rows` rows; others have one
+    short_repeats: int  # the same up to `short_rows` rows, because short fits vary most
     short_rows: int
     slow_rows: int
     # fit: number of training images
     forest_rows: tuple
-    ydf_rf_rows: int  # at most: it takes as long as the oblique one, which is the nearer peer
+    ydf_rf_rows: int  # at most; it takes as long as the oblique one, which is the closer peer
     boosting_rows: tuple
     hgb_rows: tuple
-    own_rows: tuple  # beyond the data, which is tiled
-    two_thread_rows: tuple  # all models; at the largest number of rows the fast ones alone
+    own_rows: tuple  # more than the data has, which is repeated
+    two_thread_rows: tuple  # all models; at the largest number of rows only fast ones
     # area
     area_rows: int
     area_sides: tuple
@@ -51,10 +51,10 @@ class Plan:
     held_rows: int
     batches: tuple
     predict_rounds: int
-    memory_rows: tuple  # all forests; at the largest number of rows ours and scikit-learn's
-    size_rows: tuple  # all forests; at the largest number of rows those that are quickly grown
+    memory_rows: tuple  # all forests; at the largest number of rows only ours and scikit-learn's
+    size_rows: tuple  # all forests; at the largest number of rows only those that grow quickly
     imports: int
-    architectures: tuple  # instructions: those to compile for
+    architectures: tuple  # the instruction sets to compile for
 
     def repeats_of(self, model, rows):
         if rows in self.own_rows:

@@ -2,14 +2,13 @@
 
 import statistics
 
-import matplotlib
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-from plan import OURS
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
+from benchmarks.plan import OURS
+from measuring.figures import log_x, log_y, plain, plt, save, tidy
 
-# One colour a library, one dash a kind; ours are thick. Readable without colour vision.
+# Each library has a colour, each kind a dash, and our lines are thick: they are readable without
+# colour vision.
 COLOURS = {
     "morforest": "#d1495b",
     "treeple": "#00798c",
@@ -34,7 +33,7 @@ def style(model):
 
 
 def curves(rows, x, y):
-    """For each model the sorted points (x, median of y)."""
+    """Yield for each model the sorted points (x, median of y)."""
     values = {}
     for row in rows:
         values.setdefault(row["model"], {}).setdefault(position(row, x), []).append(row[y])
@@ -48,7 +47,7 @@ def position(row, x):
 
 
 def sweep(x, label):
-    """A plot of CPU seconds, and of the score below, against a column."""
+    """Return a function that plots CPU seconds, and the score below, against a column."""
 
     def plot(rows, path, title):
         rows = [row for row in rows if row["threads"] == 1]
@@ -58,9 +57,9 @@ def sweep(x, label):
         for axes, y in ((above, "cpu_seconds"), (below, "score")):
             for model, places, values in curves(rows, x, y):
                 axes.plot(places, values, label=model, **style(model))
-            log_x(axes, sorted({position(row, x) for row in rows}))
+            log_x(axes, sorted({position(row, x) for row in rows}), tick_text)
             tidy(axes)
-        log_y(above)
+        log_y(above, dense=True)
         above.set(ylabel="fit, CPU-seconds, one thread", title=title)
         below.set(ylabel="accuracy", xlabel=label)
         finish(figure, above, path)
@@ -73,15 +72,15 @@ def throughput(rows, path, title):
     figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
     for model, places, values in curves(rows, "batch", "speed"):
         axes.plot(places, values, label=model, **style(model))
-    log_x(axes, sorted({row["batch"] for row in rows}))
-    log_y(axes)
+    log_x(axes, sorted({row["batch"] for row in rows}), tick_text)
+    log_y(axes, dense=True)
     tidy(axes)
-    axes.set(xlabel="rows in a call", ylabel="rows a second, one thread", title=title)
+    axes.set(xlabel="rows per call", ylabel="rows per second, one thread", title=title)
     finish(figure, axes, path)
 
 
 def targets(lines, path):
-    """Bars: how much of what is required was reached. Lines are (label, share, holds, text)."""
+    """Draw bars of how much of each target was reached; lines are (label, share, holds, text)."""
     figure, axes = plt.subplots(figsize=(8, 0.8 + 0.32 * len(lines)), layout="constrained")
     labels, shares, holds, texts = zip(*reversed(lines), strict=True)
     colours = ["#6a994e" if good else "#d1495b" for good in holds]
@@ -96,42 +95,21 @@ def targets(lines, path):
     axes.set_xlim(low / 3.5, high * 3.5)
     axes.xaxis.set_major_formatter(FuncFormatter(plain))
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set(xlabel="reached / required (1 or more is wanted)", title="Targets: reached (required)")
+    axes.set(
+        xlabel="reached / required (the target holds from 1 on)",
+        title="Targets: reached (required)",
+    )
     axes.margins(y=0.02)
     tidy(axes)
     finish(figure, None, path)
 
 
-def log_x(axes, ticks):
-    axes.set_xscale("log")
-    axes.set_xticks(ticks, [f"{tick:,}" if tick < 10_000 else f"{tick // 1000}k" for tick in ticks])
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.minorticks_off()
-
-
-def log_y(axes):
-    axes.set_yscale("log")
-    low, high = axes.get_ylim()
-    if high < 100 * low:  # powers of ten alone would leave the axis bare
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(FuncFormatter(plain))
-    axes.yaxis.set_minor_formatter(NullFormatter())
-
-
-def plain(value, _):
-    return f"{value:,.10g}"
-
-
-def tidy(axes):
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
+def tick_text(tick):
+    return f"{tick:,}" if tick < 10_000 else f"{tick // 1000}k"
 
 
 def finish(figure, labelled, path):
     if labelled is not None:
         handles, labels = labelled.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right upper", frameon=False)
-    unfinished = path.with_suffix(".unfinished")
-    figure.savefig(unfinished, dpi=110, format="png")
-    unfinished.replace(path)
-    plt.close(figure)
+    save(figure, path)

@@ -7,11 +7,11 @@ import dataclasses
 import statistics
 from collections.abc import Callable
 
-import plots
-import results
-from plan import OURS
+from benchmarks import plots, results
+from benchmarks.plan import OURS
+from measuring import tables
 
-# What a row was measured on; a table shows those that vary, its note names the others.
+# The setting of a row. A table shows the columns that vary, and its note names the others.
 SETTING = (
     "data",
     "threads",
@@ -23,14 +23,6 @@ SETTING = (
     "patches",
     "boundary",
 )
-
-
-def grouped(rows, *keys):
-    """The rows by the values of some columns, in the order in which these first occur."""
-    groups = {}
-    for row in rows:
-        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
-    return groups
 
 
 def median(rows, column):
@@ -46,19 +38,19 @@ def varying(rows, columns=SETTING):
 
 
 def constant(rows, columns=SETTING):
-    """In words: the setting that all rows share."""
+    """Return the setting that all rows share, in words."""
     fixed = [key for key in columns if key not in varying(rows) and rows[0][key] not in ("", 0)]
     return ", ".join(f"{key} {rows[0][key]}" for key in fixed)
 
 
 def seconds(rows, column):
-    """Median with range, with digits enough for short times."""
+    """Return the median with the range, with enough digits for short times."""
     values = [row[column] for row in rows]
-    return results.median_and_range(values, 2 if median(rows, column) >= 10 else 3)
+    return tables.median_and_range(values, 2 if median(rows, column) >= 10 else 3)
 
 
 def ratios(group, own, column):
-    """Cells: the model's median as a multiple of each of ours; a dash where there is none."""
+    """Return the model's median as a multiple of that of each of our models, or a dash."""
     return [_ratio(median(group, column), rows, column) for rows in own]
 
 
@@ -71,8 +63,8 @@ def fits(rows):
     own = [model for model in OURS if any(row["model"] == model for row in rows)]
     header = [*keys, "model", "repeats", "CPU s", "wall s", *(f"x {m}" for m in own), "score"]
     lines = []
-    for setting, same in grouped(rows, *keys).items():
-        by_model = grouped(same, "model")
+    for setting, same in tables.group(rows, *keys).items():
+        by_model = tables.group(same, "model")
         ours = [by_model.get((model,), []) for model in own]
         for (model,), group in by_model.items():
             lines.append(
@@ -83,7 +75,7 @@ def fits(rows):
                     seconds(group, "cpu_seconds"),
                     seconds(group, "wall_seconds"),
                     *ratios(group, ours, "cpu_seconds"),
-                    results.mean_and_error([row["score"] for row in group]),
+                    tables.mean_and_error([row["score"] for row in group]),
                 ]
             )
     return header, lines
@@ -92,8 +84,8 @@ def fits(rows):
 def predictions(rows):
     header = ["batch", "model", "CPU ms", "wall ms", "rows/s", "x morforest MORF", "score"]
     lines = []
-    for (batch,), same in grouped(rows, "batch").items():
-        by_model = grouped(same, "model")
+    for (batch,), same in tables.group(rows, "batch").items():
+        by_model = tables.group(same, "model")
         ours = by_model.get((OURS[0],), [])
         for (model,), group in by_model.items():
             cpu, wall = median(group, "cpu_seconds"), median(group, "wall_seconds")
@@ -107,8 +99,8 @@ def predictions(rows):
 def sizes(rows):
     header = ["rows", "model", "MB (10^6 bytes)", "x morforest MORF"]
     lines = []
-    for (count,), same in grouped(rows, "rows").items():
-        by_model = grouped(same, "model")
+    for (count,), same in tables.group(rows, "rows").items():
+        by_model = tables.group(same, "model")
         ours = by_model.get((OURS[0],), [])
         for (model,), group in by_model.items():
             size = median(group, "bytes")
@@ -119,7 +111,7 @@ def sizes(rows):
 def imports(rows):
     header = ["statement", "repeats", "wall ms, lowest", "wall ms, median", "CPU ms, median"]
     lines = []
-    for (statement,), group in grouped(rows, "model").items():
+    for (statement,), group in tables.group(rows, "model").items():
         lowest = min(row["wall_seconds"] for row in group)
         times = (lowest, median(group, "wall_seconds"), median(group, "cpu_seconds"))
         lines.append([statement, len(group), *(f"{1000 * t:.0f}" for t in times)])
@@ -142,77 +134,81 @@ class Report:
 REPORTS = {
     "fit": Report(
         "Growing on images",
-        "Patches for MORF and treeple; boosting with its defaults, a round for each tree. More "
-        "rows than the data has are tiles of it.",
+        "MORF and treeple use patches; boosting has its defaults and one round per tree of the "
+        "others. Where there are more rows than the data has, its rows are repeated.",
         fits,
         plots.sweep("rows", "training images"),
     ),
     "predict": Report(
         "predict_proba",
-        "Forests grown on images, one thread. Medians over interleaved rounds, each the median of "
-        "several calls after one that is not counted. Factors compare CPU time.",
+        "Forests are grown on images with one thread. Numbers are medians over interleaved rounds, "
+        "each the median of several calls after one that is not counted. Factors compare CPU time.",
         predictions,
         plots.throughput,
     ),
     "size": Report(
         "The size of a saved model",
-        "Forests grown on images. Bytes of a pickle, protocol 5; ydf: of the files that it saves.",
+        "Forests are grown on images. The size is that of a pickle, protocol 5; of ydf it is that "
+        "of the files that it saves.",
         sizes,
     ),
     "area": Report(
         "The cost of large patches",
-        "Images, patches from 2x2 to the size named.",
+        "Forests are grown on images, with patches from 2x2 to the size named.",
         fits,
         plots.sweep("side", "largest patch: side"),
     ),
     "features": Report(
         "Growing on tables: features",
-        "The square root of the number of features are candidates at a node.",
+        "Each node has as many candidates as the square root of the number of features.",
         fits,
         plots.sweep("features", "features"),
     ),
     "classes": Report(
         "Growing on tables: classes",
-        "The square root of the number of features are candidates at a node.",
+        "Each node has as many candidates as the square root of the number of features.",
         fits,
         plots.sweep("classes", "classes"),
     ),
     "large-table": Report(
         "A large table",
-        "The square root of the number of features are candidates at a node.",
+        "Each node has as many candidates as the square root of the number of features.",
         fits,
     ),
     "threads": Report(
-        "One thread and two", "Wall clock beside CPU time; the two take turns.", fits
+        "One thread and two", "Wall-clock time beside CPU time; the two take turns.", fits
     ),
-    "small": Report("Few images, many trees", "Patches for MORF and treeple.", fits),
+    "small": Report("Few images, many trees", "MORF and treeple use patches.", fits),
     "floats": Report(
-        "Patches over floats", "float32 input for all; patches for MORF and treeple.", fits
+        "Patches over floats", "All take float32 input; MORF and treeple use patches.", fits
     ),
     "regression": Report(
         "Regression",
-        "Friedman's first function: five features matter, the noise has variance 1. A third of "
-        "the features are candidates at a node. The score is the coefficient of determination.",
+        "Friedman's first function: five features matter, the noise has variance 1. Each node has "
+        "a third of the features as candidates. The score is the coefficient of determination.",
         fits,
     ),
     "memory": Report(
         "Peak memory of a fit",
-        "Growing forests on images, one thread: the highest resident memory during the fit less "
-        "that before it, when the data lay ready and the library was loaded. A fresh process each.",
+        "Forests are grown on images with one thread. The number is the highest resident memory "
+        "during the fit less that before it, when the data was ready and the library was loaded. "
+        "Each has a fresh process.",
         sizes,
     ),
-    "import": Report("Import", "Fresh processes in turn, files in the disk's cache.", imports),
+    "import": Report(
+        "Import", "Fresh processes take turns; the files are in the disk's cache.", imports
+    ),
     "instructions": Report(
         "Instructions of the core",
-        "Counted by callgrind while trees grow on fixed, generated data (instructions.cpp). The "
-        "same count comes out on a busy machine as on an idle one.",
+        "Callgrind counts them while trees grow on fixed, generated data (instructions.cpp). The "
+        "count is the same on a busy machine as on an idle one.",
         instructions,
     ),
 }
 
 
 def write(folder, name):
-    """The table and the plot of a section, if it has rows."""
+    """Write the table and the plot of a section, if it has rows."""
     rows = results.read(folder / f"{name}.csv")
     if not rows:
         return
@@ -220,11 +216,11 @@ def write(folder, name):
     header, lines = report.table(rows)
     note = report.note
     if "data" in rows[0] and constant(rows):
-        note += f" Everywhere: {constant(rows)}."
+        note += f" All rows have {constant(rows)}."
     if report.table is fits:
         note += (
-            " Medians (lowest - highest), with factors by which a model takes more CPU time than "
-            "ours; scores: mean ± standard error over the repeats."
+            " Times are medians (lowest - highest), beside factors by which a model takes more CPU "
+            "time than ours. Scores are means ± standard errors over the repeats."
         )
     picture = ""
     if report.plot:

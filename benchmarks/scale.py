@@ -1,11 +1,11 @@
-"""How cost and memory grow with rows, features, classes and trees: a fresh process a case.
+"""How cost and memory grow with rows, features, classes and trees; each case has a fresh process.
 
-    python benchmarks/scale.py [--mnist mnist.npz] [--only table wide ...] [--quick]
+    python -m benchmarks.scale [--mnist mnist.npz] [--only table wide ...] [--quick]
 
 `table` needs 4 GB of disk for a file in a temporary folder, which is removed (TMPDIR moves it).
-Peaks are the kernel's high-water mark of resident memory (VmHWM, reset just before the clock
-starts; Linux only). It counts the pages of a mapped file too; anonymous memory does not, and is
-looked at twenty times a second. Without MNIST, images are made up.
+Peaks are the kernel's high-water mark of resident memory (VmHWM, reset just before the timing
+starts; Linux only). It includes the pages of a mapped file. Anonymous memory does not, and is
+sampled twenty times per second. Without MNIST, a stand-in is used.
 """
 
 import argparse
@@ -23,11 +23,14 @@ import threading
 import time
 from pathlib import Path
 
-import data
 import numpy as np
-from results import FOLDER, machine
 from sklearn.ensemble import RandomForestClassifier
 
+from benchmarks import data
+from benchmarks.results import FOLDER, run_facts
+from measuring import arrays
+from measuring.files import write_whole
+from measuring.tables import markdown
 from morforest import Axis, MorfClassifier, Patch, SparseOblique
 
 DICTIONARIES = {
@@ -48,6 +51,7 @@ SETTING = {
     "candidates": None,
     "n_jobs": 1,
 }
+ROOT = Path(__file__).resolve().parent.parent
 MEASURED = (
     "fit_cpu_s",
     "fit_wall_s",
@@ -65,7 +69,7 @@ MEASURED = (
 
 
 def memory(field):
-    """A field of /proc/self/status, in MiB."""
+    """Return a field of /proc/self/status in MiB."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1]) / 1024
@@ -73,7 +77,7 @@ def memory(field):
 
 
 class Meter:
-    """Seconds and peaks of memory from entering to leaving."""
+    """Measures seconds and peaks of memory from entering to leaving."""
 
     def __enter__(self):
         gc.collect()
@@ -98,7 +102,7 @@ class Meter:
 
 
 def fill_normal(X, y, classes):
-    """Normal values in place, by blocks of rows; some features tell the class."""
+    """Fill X with normal values, by blocks of rows; some features depend on the class."""
     random = np.random.default_rng(0)
     centres = random.standard_normal((classes, min(10, X.shape[1]))) * (1 if classes == 2 else 4)
     size = max(1, 10_000_000 // X.shape[1])
@@ -111,8 +115,8 @@ def fill_normal(X, y, classes):
 
 
 def make_images(rows, path):
-    """The training images, repeated as often as needed."""
-    X, y, _, _ = data.load(path)
+    """Return the training images, repeated as often as needed."""
+    X, y, _, _ = arrays.load(path)
     images = np.empty((rows, 28, 28), dtype=np.uint8)
     for first in range(0, rows, len(X)):
         images[first : first + len(X)] = X[: rows - first]
@@ -151,7 +155,7 @@ def make_forest(setting, trees):
 
 def measure(setting, path, folder):
     X, y = make_data(setting, path, folder)
-    make_forest(setting, 2).fit(X[:20], y[:20])  # what a first call costs is not counted
+    make_forest(setting, 2).fit(X[:20], y[:20])  # the cost of a first call is not counted
     forest = make_forest(setting, setting["trees"])
     with Meter() as fit:
         forest.fit(X, y)
@@ -182,7 +186,7 @@ def measure(setting, path, folder):
 
 
 def cases(quick):
-    """Settings by section. Those of a section that are compared follow one another in time."""
+    """Return settings by section. Those that are compared follow one another in time."""
     small = 20 if quick else 1
     images = {"data": "images", "dictionary": IMAGE_PATCH, "candidates": 28, "classes": 10}
     table = {"data": "memmap", "rows": 10_000_000 // small, "features": 100, "trees": 10}
@@ -210,7 +214,7 @@ def cases(quick):
 
 
 def exponent(section, rows):
-    """The slope of CPU-seconds over what grows, both in logarithms."""
+    """Return the slope of log CPU-seconds against the logarithm of what grows."""
     x = growing(section, rows)
     return np.polyfit(np.log(x), np.log([row["fit_cpu_s"] for row in rows]), 1)[0]
 
@@ -233,7 +237,7 @@ def append(path, row):
 
 
 def read(path):
-    """The latest run of each setting, by section."""
+    """Return the latest run of each setting, by section."""
     latest = {}
     with path.open(newline="") as file:
         for row in csv.DictReader(file):
@@ -256,7 +260,7 @@ def publish(folder):
         "predict s | pickle MiB | there and back s"
     )
     header = columns.split(" | ")
-    lines = [header, ["---"] * len(header)]
+    lines = []
     facts = {}
     for section, rows in sections.items():
         for row in rows:
@@ -280,27 +284,24 @@ def publish(folder):
                     f"{row['pickle_there_and_back_s']:.2f}",
                 ]
             )
-    table = "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+    table = markdown(header, lines)
     slopes = "\n".join(
         f"- {section}: CPU-seconds grow as the power {exponent(section, rows):.2f} of "
         + ("n log n" if section == "growth in rows" else section.removeprefix("growth in "))
         for section, rows in sections.items()
         if section.startswith("growth") and len(rows) > 1
     )
-    slopes += "\n\nMore candidates make smaller trees, so that their power is below one."
-    text = f"# Scale\n\n{'; '.join(facts)}.\n\n{table}\n\n{slopes}\n\n![growth](scale.png)\n"
-    (folder / "scale.md").write_text(text)
+    slopes += "\n\nMore candidates make smaller trees, so their power is below one."
+    text = f"# Scale\n\n{'; '.join(facts)}.\n\n{table}\n{slopes}\n\n![growth](scale.png)\n"
+    write_whole(folder / "scale.md", text)
     print(text)
     draw(folder, {s: rows for s, rows in sections.items() if s.startswith("growth")})
 
 
 def draw(folder, sections):
-    import matplotlib
+    from measuring.figures import plt, save
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, 3, figsize=(11, 3.5), layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(11, 3.5), layout="constrained")
     for axis, (section, rows) in zip(axes, sections.items(), strict=False):
         rows = sorted(rows, key=lambda row: growing(section, [row])[0])
         x, seconds = growing(section, rows), np.array([row["fit_cpu_s"] for row in rows])
@@ -311,7 +312,7 @@ def draw(folder, sections):
         axis.xaxis.set_minor_formatter("")
         axis.legend()
     axes[0].set_ylabel("CPU-seconds of fit")
-    figure.savefig(folder / "scale.png", dpi=120)
+    save(figure, folder / "scale.png")
 
 
 def main():
@@ -339,10 +340,10 @@ def main():
             continue
         for setting in settings:
             setting = {**SETTING, **setting}
-            command = [sys.executable, __file__, "--setting", json.dumps(setting)]
+            command = [sys.executable, "-m", "benchmarks.scale", "--setting", json.dumps(setting)]
             command += ["--mnist", str(path)]
-            facts = {**machine(), **versions}
-            done = subprocess.run(command, capture_output=True, text=True)
+            facts = {**run_facts(), **versions}
+            done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
             if done.returncode:
                 raise SystemExit(f"{section}, {setting}:\n{done.stderr}")
             found = json.loads(done.stdout.splitlines()[-1])

@@ -1,7 +1,7 @@
 """What is measured, section by section.
 
 In each section every model has its turn before the next repeat begins, so that a slow minute of
-the machine falls on all of them alike. All rows of all sections have the same columns.
+the machine affects all of them. All rows of all sections have the same columns.
 """
 
 import dataclasses
@@ -10,12 +10,10 @@ import subprocess
 import sys
 import time
 
-import data
-import instructions
-import results
-from client import WorkerError
-from models import library_of
-from plan import (
+from benchmarks import data, instructions, results
+from benchmarks.client import WorkerError
+from benchmarks.models import library_of
+from benchmarks.plan import (
     BOOSTING,
     IMAGE_FORESTS,
     LIGHTGBM,
@@ -51,7 +49,7 @@ class Work:
     boundary: str = "zero"  # of our patches; treeple's are always inside
 
     def request(self):
-        """The part that the worker wants."""
+        """Return the part that the worker needs."""
         work = {
             "task": "classification" if self.classes else "regression",
             "shape": self.shape,
@@ -96,7 +94,7 @@ class Bench:
         return results.Sheet(self.folder, name, self.facts)
 
     def images(self, rows, **changes):
-        """Images with narrow patches, unless told otherwise."""
+        """Return the work of growing on images, with narrow patches but for the `changes`."""
         work = Work(
             data=self.images_name,
             path=str(self.images_path),
@@ -128,7 +126,7 @@ class Bench:
         return [model for model in models if library_of(model) in self.clients.pythons]
 
     def ask(self, client, command, **arguments):
-        """The worker's answer; None if it failed, which is said, and the run goes on."""
+        """Return the worker's answer, or None if it failed, which is reported."""
         try:
             return client(command, **arguments)
         except WorkerError as error:
@@ -137,7 +135,7 @@ class Bench:
             return None
 
     def fits(self, sheet, work, models, threads=(1,), hold=()):
-        """Time the growth of each model by so many threads, in turns, and score it."""
+        """Time the fit of each model for each number of threads, in turns, and score it."""
         repeats = {
             (model, count): self.plan.repeats_of(model, work.rows)
             for model in self.present(models)
@@ -168,7 +166,7 @@ class Bench:
 
 
 def schedule(repeats):
-    """Pairs (repeat, what), repeat by repeat; what has fewer repeats is spread over them."""
+    """Yield pairs (repeat, what); what has fewer repeats is spread over them."""
     rounds = max(repeats.values(), default=0)
     for repeat in range(rounds):
         for place, (what, count) in enumerate(repeats.items()):
@@ -177,7 +175,7 @@ def schedule(repeats):
 
 
 def add(sheet, client, model, work, threads, repeat, batch="", cpu="", wall="", score="", bytes=""):
-    """One row, with the columns that all sections share."""
+    """Add one row, with the columns that all sections share."""
     sheet.add(
         **client.versions,
         model=model,
@@ -197,7 +195,7 @@ def image_forests(plan, rows):
 
 
 def fit(bench, sheet):
-    """Growing on images: CPU seconds against the number of images, one thread and two."""
+    """Measure growing on images against the number of images, with one thread and two."""
     plan = bench.plan
     for rows in plan.forest_rows + plan.own_rows:
         models = image_forests(plan, rows) if rows in plan.forest_rows else (MORF, RF)
@@ -217,47 +215,47 @@ def fit(bench, sheet):
 
 
 def threads(bench, sheet):
-    """Growing on all images by one thread and by two, in turns: a slow minute falls on both."""
+    """Measure growing on all images by one thread and by two, in turns."""
     work = bench.images(max(bench.plan.two_thread_rows))
     bench.fits(sheet, work, (MORF, RF), threads=(1, 2))
     bench.clients.close(threads=2)
 
 
 def area(bench, sheet):
-    """What a larger patch costs."""
+    """Measure what larger patches cost."""
     for side in bench.plan.area_sides:
         work = bench.images(bench.plan.area_rows, largest=(side, side))
         bench.fits(sheet, work, (MORF, TREEPLE_PATCH))
 
 
 def features(bench, sheet):
-    """Tables: CPU seconds against the number of features."""
+    """Measure growing on tables against the number of features."""
     for p in bench.plan.features:
         work = bench.generated(f"table-{bench.plan.table_rows}x{p}-2", (p,), 2)
         bench.fits(sheet, work, (*TABLE_FORESTS, *BOOSTING))
 
 
 def classes(bench, sheet):
-    """Tables: CPU seconds against the number of classes."""
+    """Measure growing on tables against the number of classes."""
     for k in bench.plan.classes:
         work = bench.generated(f"table-{bench.plan.table_rows}x50-{k}", (50,), k)
         bench.fits(sheet, work, TABLE_FORESTS)
 
 
 def large_table(bench, sheet):
-    """A table of many rows."""
+    """Measure growing on a table of many rows."""
     work = bench.generated(bench.plan.large_table, (50,), 2)
     bench.fits(sheet, work, (*TABLE_FORESTS, *BOOSTING))
 
 
 def small(bench, sheet):
-    """Few images, many trees."""
+    """Measure growing many trees on few images."""
     work = bench.images(500, trees=bench.plan.small_trees)
     bench.fits(sheet, work, IMAGE_FORESTS)
 
 
 def floats(bench, sheet):
-    """Patches over floats: an impulse in noise, channels x time, long series."""
+    """Measure patches over floats: an impulse in noise, channels x time, long series."""
     plan = bench.plan
     for name, shape, candidates, smallest, largest in (
         (f"impulse-{plan.impulse_rows}", (1, 100), 30, (1, 2), (1, 12)),  # the paper's setting
@@ -271,19 +269,19 @@ def floats(bench, sheet):
             candidates=candidates,
             smallest=smallest,
             largest=largest,
-            boundary="inside",  # the very patches that treeple draws
+            boundary="inside",  # the same patches as treeple draws
         )
         bench.fits(sheet, work, (MORF, RF, TREEPLE_PATCH, SKLEARN_RF, YDF_OBLIQUE))
 
 
 def regression(bench, sheet):
-    """A table with a numerical target."""
+    """Measure regression on a table."""
     work = bench.generated(bench.plan.friedman, (50,), 0, candidates=17)
     bench.fits(sheet, work, (RF, SKLEARN_RF, SKLEARN_ET, YDF_RF, *BOOSTING))
 
 
 def predict(bench, sheet):
-    """predict_proba against the size of the batch."""
+    """Measure predict_proba against the size of the batch."""
     plan = bench.plan
     work = bench.images(plan.held_rows)
     models = image_forests(plan, plan.held_rows)
@@ -306,7 +304,7 @@ def predict(bench, sheet):
 
 
 def size(bench, sheet):
-    """The size of a saved model."""
+    """Measure the size of a saved model."""
     for rows in bench.plan.size_rows:
         work = bench.images(rows)
         models = IMAGE_FORESTS
@@ -321,7 +319,7 @@ def size(bench, sheet):
 
 
 def hold(bench, work, models):
-    """Models grown on the work and kept in their workers, as keys: grown now if not before."""
+    """Fit models unless their workers hold them, and return their keys."""
     keys = {}
     for model in bench.present(models):
         client = bench.clients.get(library_of(model), 1)
@@ -334,7 +332,7 @@ def hold(bench, work, models):
 
 
 def memory(bench, sheet):
-    """Peak memory above the data during a fit, in fresh processes."""
+    """Measure the peak memory above the data during a fit, in fresh processes."""
     for rows in bench.plan.memory_rows:
         work = bench.images(rows)
         models = IMAGE_FORESTS
@@ -355,7 +353,7 @@ def memory(bench, sheet):
 
 
 def imports(bench, sheet):
-    """Seconds to import the package, beside those of importing scikit-learn's ensembles."""
+    """Measure the import of the package beside that of scikit-learn's ensembles."""
     client = bench.clients.get("morforest", 1)
     program = (
         "import time; w, c = time.perf_counter(), time.process_time(); import {}; "
@@ -374,7 +372,7 @@ def imports(bench, sheet):
 
 
 def count_instructions(bench, sheet):
-    """Instructions that the core executes on small, fixed works: exact where clocks are not."""
+    """Count the instructions that the core executes on small, fixed works."""
     versions = bench.clients.get("morforest", 1).versions
     instructions.run(bench.say, sheet, versions, bench.plan.architectures)
 

@@ -1,8 +1,10 @@
 """The table of the README, from the results of a run: results/summary.md."""
 
-import reports
-import results
-from plan import LIGHTGBM, MORF, RF, SKLEARN_RF, TREEPLE_PATCH, XGBOOST, YDF_OBLIQUE
+from benchmarks import reports, results
+from benchmarks.plan import LIGHTGBM, MORF, RF, SKLEARN_RF, TREEPLE_PATCH, XGBOOST, YDF_OBLIQUE
+from measuring import tables
+from measuring.files import write_whole
+from measuring.tables import markdown
 
 COLUMNS = {
     MORF: "morforest",
@@ -39,21 +41,21 @@ def write(folder):
         used += same
         if same:
             lines.append(_line(f"{label}, {largest:,} images", same, "bytes", megabytes))
-    table = results.markdown_table(["", *COLUMNS.values()], lines)
+    table = markdown(["", *COLUMNS.values()], lines)
     note = f"{fits[0]['data']}, {reports.constant(fits, ('trees', 'candidates', 'patches'))}."
-    text = f"{note} {results.setting(used)}\n\n{table}\n"
-    results.write_whole(folder / "summary.md", text)
+    text = f"{note} {results.setting(used)}\n\n{table}"
+    write_whole(folder / "summary.md", text)
 
 
 def _comparable(fits):
-    """The second largest and the largest number of rows that peers were measured at."""
+    """Return the two largest numbers of rows that peers were measured at."""
     with_peers = {row["rows"] for row in fits if row["model"] == SKLEARN_RF}
     boosted = {row["rows"] for row in fits if row["model"] == XGBOOST} & with_peers
     return sorted(boosted or with_peers)[-2:]
 
 
 def _line(label, rows, column, text):
-    by_model = reports.grouped(rows, "model")
+    by_model = tables.group(rows, "model")
     found = [by_model.get((model,), []) for model in COLUMNS]
     return [label, *(text(reports.median(same, column)) if same else "" for same in found)]
 

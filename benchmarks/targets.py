@@ -1,18 +1,15 @@
 """What morforest should reach beside its peers, and whether it does.
 
-A target sets one of our models beside one of a peer, measured in turns in the same section of the
-same run, at the largest number of rows that both were measured at.
+A target compares one of our models with one of a peer, measured in turns in the same section of
+the same run, at the largest number of rows that both were measured at.
 """
 
 import dataclasses
 import math
 import statistics
 
-import data
-import plots
-import reports
-import results
-from plan import (
+from benchmarks import data, plots, reports, results
+from benchmarks.plan import (
     LIGHTGBM,
     MORF,
     RF,
@@ -23,6 +20,7 @@ from plan import (
     XGBOOST,
     YDF_OBLIQUE,
 )
+from measuring import tables
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,13 +126,13 @@ class Outcome:
 
     @property
     def score_noise(self):
-        """The standard error of a share like this among the test rows."""
+        """Return the standard error of such a share among the test rows."""
         share = min(max(self.their_score, 0.0), 1.0)
         return math.sqrt(share * (1 - share) / data.TEST_ROWS)
 
     @property
     def reached(self):
-        """For the picture: the share of the required ratio, at most ten where less is better."""
+        """Return the share of the required ratio; where less is better, at most ten."""
         if self.at_most:
             return self.required / max(self.ratio, self.required / 10)
         return self.ratio / self.required
@@ -170,7 +168,7 @@ class Outcome:
 
 
 def evaluate(folder):
-    """The outcomes of all targets whose sections were measured."""
+    """Return the outcomes of all targets whose sections were measured."""
     found = [outcome for target in TARGETS if (outcome := _outcome(target, folder))]
     return found + _threads(folder) + _import(folder)
 
@@ -190,8 +188,8 @@ def _outcome(target, folder):
         for row in _rows(folder, target.section)
         if all(row.get(key) == value for key, value in target.where)
     ]
-    ours = reports.grouped((r for r in rows if r["model"] == target.ours), "rows")
-    theirs = reports.grouped((r for r in rows if r["model"] == target.peer), "rows")
+    ours = tables.group((r for r in rows if r["model"] == target.ours), "rows")
+    theirs = tables.group((r for r in rows if r["model"] == target.peer), "rows")
     if not ours.keys() & theirs.keys():
         return None
     largest = max(ours.keys() & theirs.keys())
@@ -219,7 +217,7 @@ def _outcome(target, folder):
 def _threads(folder):
     rows = [row for row in _rows(folder, "threads") if row["model"] == MORF]
     one, two = (
-        reports.grouped((r for r in rows if r["threads"] == threads), "rows") for threads in (1, 2)
+        tables.group((r for r in rows if r["threads"] == threads), "rows") for threads in (1, 2)
     )
     if not one.keys() & two.keys():
         return []
@@ -232,7 +230,7 @@ def _threads(folder):
 
 
 def _import(folder):
-    by_module = reports.grouped(results.read(folder / "import.csv"), "model")
+    by_module = tables.group(results.read(folder / "import.csv"), "model")
     if len(by_module) < 2:
         return []
     theirs, ours = (
@@ -244,20 +242,20 @@ def _import(folder):
 
 
 def write(folder, full):
-    """The table of targets, the same as CSV and as a picture, and a summary for the README."""
+    """Write the table of targets, also as CSV and as a picture."""
     outcomes = evaluate(folder)
     if not outcomes:
         return
     used = dict.fromkeys((*(target.section for target in TARGETS), "import"))
     rows = [row for name in used for row in results.read(folder / f"{name}.csv")]
     note = (
-        "Each line compares medians of one section of one run. Ratios are theirs / ours, at least "
-        "so many; with <= they are ours / theirs, at most so much. A target holds if its ratio "
-        "does and our score is not lower by more than the standard error of a score over the "
-        "test rows. " + _data_note(outcomes)
+        "Each line compares medians of one section of one run. Ratios are theirs / ours and should "
+        "be at least as required; with <= they are ours / theirs and should be at most so. A "
+        "target holds if its ratio does and our score is not lower by more than the standard error "
+        "of a score over the test rows. " + _data_note(outcomes)
     )
     if not full:
-        note += " This was a quick run: the requirements are meant for the sizes of a full one."
+        note += " This was a quick run, and the requirements are meant for the sizes of a full one."
     lines = [outcome.line() for outcome in outcomes]
     picture = "\n![Targets](targets.png)\n"
     results.publish(folder / "targets.md", "Targets", note, rows, HEADER, lines, picture)

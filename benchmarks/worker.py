@@ -1,12 +1,15 @@
 """One library under test, alone in its process.
 
-Reads a command a line on standard input and answers a line on standard output, both JSON. All
-libraries pass through this same file, so all are timed by the same lines: a call to `fit` or
-`predict_proba` and nothing around it. The data lies ready in the form the library likes best, and
-one small model of the same kind has been grown before the first clock starts, so that no library
-pays for its imports. CPU seconds are those of the process, user and system, all threads.
+The worker reads one command per line on standard input and writes one answer per line on standard
+output, both in JSON. All libraries run this same file, so the same lines time all of them: a call
+to `fit` or `predict_proba` and nothing around it. The data is in the form that the library prefers,
+and one small model of the same kind has been fitted before, so that no library pays for its
+imports. CPU seconds are those of the process, user and system, of all threads.
 
-    python worker.py LIBRARY
+It runs in the environments of other libraries, where morforest is not installed: nothing that it
+imports may import morforest.
+
+    python -m benchmarks.worker LIBRARY
 """
 
 import ctypes
@@ -23,16 +26,17 @@ import time
 import traceback
 import warnings
 
-import data
-import models
 import numpy as np
+
+from benchmarks import models
+from measuring import arrays
 
 WARM_UP = {"trees": 2}
 WARM_UP_ROWS = 300
 
 
 def timed(call, *arguments):
-    """The CPU and wall-clock seconds of a call."""
+    """Return the CPU and wall-clock seconds of a call."""
     wall, cpu = time.perf_counter(), time.process_time()
     call(*arguments)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
@@ -40,7 +44,7 @@ def timed(call, *arguments):
 
 
 def memory(field):
-    """A field of /proc/self/status in bytes."""
+    """Return a field of /proc/self/status in bytes."""
     for line in pathlib.Path("/proc/self/status").read_text().splitlines():
         if line.startswith(field + ":"):
             return 1024 * int(line.split()[1])
@@ -48,7 +52,7 @@ def memory(field):
 
 
 class Worker:
-    """The commands. Each returns what is sent back."""
+    """The commands; what a method returns is sent back."""
 
     def __init__(self, library):
         self.library = library
@@ -66,7 +70,7 @@ class Worker:
         }
 
     def fit(self, model, path, rows, work, threads, seed, hold=False):
-        """Grow a model on the first rows, and score it on all test rows."""
+        """Fit a model to the first rows, and score it on all test rows."""
         train = self._train(model, path, rows)
         self._warm_up(model, path, work, threads)
         grown = models.MODELS[model](work, threads, seed)
@@ -77,14 +81,14 @@ class Worker:
         return {**seconds, "score": self._score(grown, path)}
 
     def fit_unless_held(self, model, path, rows, work, threads, seed):
-        """For sections that need a model and do not time its growth. Returns the key."""
+        """Return the key of a model whose fit need not be timed; fit it unless it is held."""
         key = json.dumps([model, path, rows, work, seed])
         if key not in self.held:
             self.fit(model, path, rows, work, threads, seed, hold=True)
         return key
 
     def predict(self, key, path, batch, calls):
-        """The median seconds of so many calls, after one that is not counted."""
+        """Return the median seconds of several calls, after one that is not counted."""
         grown = self.held[key]
         rows = self._load(path)[2][:batch]
         ready = grown.ready_to_predict(rows)
@@ -100,14 +104,14 @@ class Worker:
         return self.held[key].size()
 
     def peak_memory(self, model, path, rows, work, threads, seed):
-        """Peak of the resident memory during a fit, above what was there before, data included."""
+        """Return the peak of resident memory during a fit, above what was held before it."""
         train = self._train(model, path, rows)
         self._warm_up(model, path, work, threads)
-        self._loaded = (None, None)  # the library's own form of the data stays
+        self._loaded = (None, None)  # only the library's own form of the data stays
         gc.collect()
         grown = models.MODELS[model](work, threads, seed)
         try:
-            # Free memory that the process keeps would hide the first part of what the fit takes.
+            # Free memory that the process keeps would hide the first part of what the fit needs.
             ctypes.CDLL(None).malloc_trim(0)
             pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
         except (AttributeError, OSError) as error:
@@ -120,7 +124,7 @@ class Worker:
     def _load(self, path):
         if self._loaded[0] != path:
             self._loaded = self._ready = (None, None)  # frees before it loads
-            self._loaded = (path, data.load(path))
+            self._loaded = (path, arrays.load(path))
         return self._loaded[1]
 
     def _train(self, model, path, rows):
@@ -129,7 +133,7 @@ class Worker:
         if self._ready[0] != key:
             X, y, *_ = self._load(path)
             self._ready = (None, None)
-            if rows > len(X):  # tiles
+            if rows > len(X):  # repeat the rows
                 X, y = np.resize(X, (rows, *X.shape[1:])), np.resize(y, rows)
             self._ready = (key, kind.ready(X[:rows], y[:rows]))
         return self._ready[1]
@@ -143,7 +147,7 @@ class Worker:
             self.warm.add((model, work["task"]))
 
     def _score(self, grown, path):
-        """Accuracy, or the coefficient of determination."""
+        """Return the accuracy, or the coefficient of determination."""
         _, _, X, y = self._load(path)
         found = grown.predict(grown.ready_to_predict(X))
         if grown.work["task"] == "regression":
@@ -152,8 +156,8 @@ class Worker:
 
 
 def main():
-    answers, sys.stdout = sys.stdout, sys.stderr  # what a library prints is no answer
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the near end, which ends us
+    answers, sys.stdout = sys.stdout, sys.stderr  # prints of a library must not mix with answers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the client handles Ctrl-C and ends us
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     worker = Worker(sys.argv[1])

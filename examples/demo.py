@@ -1,13 +1,14 @@
 """Random forest, SPORF and MORF side by side on four data sets; `make demo` runs this.
 
-One engine grows all three. They differ only in the dictionary their splits are drawn from: single
-features (RF), sparse random sums and differences of features (SPORF), sums over patches (MORF).
-A fourth line shows what lies beyond the paper for such data: boosting, gradients, pooling, or a
-dictionary that the forest picks by itself.
+One engine grows all three. They differ only in the dictionary from which their splits are drawn:
+single features (RF), sparse random sums and differences of features (SPORF), and sums over patches
+(MORF). A fourth line per data set shows what lies beyond the paper: boosting, gradients, pooling,
+or a dictionary that the forest chooses by itself.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 OUTPUT = Path("demo_output")
-N_TREES = 500
+N_TREES, FEW_TREES = 500, 20
 N_TEST = 2000
 NAMES = ("RF", "SPORF", "MORF")
 BEYOND = "beyond"
@@ -49,15 +50,15 @@ class Task:
     beyond: MorfClassifier | MorfBoostingClassifier
     beyond_name: str
 
-    @property
-    def estimators(self) -> dict[str, MorfClassifier | MorfBoostingClassifier]:
-        """Unfitted estimators by name: three dictionaries, and what lies beyond."""
-        forest = MorfClassifier(n_estimators=N_TREES, max_features=self.max_features)
+    def estimators(self, trees: int) -> dict[str, MorfClassifier | MorfBoostingClassifier]:
+        """Return unfitted estimators by name: three dictionaries, and what lies beyond."""
+        forest = MorfClassifier(n_estimators=trees, max_features=self.max_features)
         found = {
             name: clone(forest).set_params(dictionary=dictionary)
             for name, dictionary in zip(NAMES, (Axis(), SparseOblique(), self.patch), strict=True)
         }
-        found[BEYOND] = clone(self.beyond)
+        rounds = "max_iter" if isinstance(self.beyond, MorfBoostingClassifier) else "n_estimators"
+        found[BEYOND] = clone(self.beyond).set_params(**{rounds: trees})
         for estimator in found.values():
             estimator.set_params(n_jobs=2, random_state=0)
         return found
@@ -114,8 +115,8 @@ def simulation(name, make, sizes, *settings) -> Task:
     return Task(name, *train, *test, sizes, *settings)
 
 
-def run(task: Task, n: int, name: str) -> Result:
-    forest = task.estimators[name]
+def run(task: Task, n: int, name: str, trees: int) -> Result:
+    forest = task.estimators(trees)[name]
     start = time.perf_counter()
     forest.fit(task.X[:n], task.y[:n])
     fitted = time.perf_counter()
@@ -132,8 +133,8 @@ def run(task: Task, n: int, name: str) -> Result:
     )
 
 
-def run_all(all_tasks: list[Task]) -> Iterator[Result]:
-    """Fit everything, with a line of progress for each fit: one line, rewritten, on a terminal."""
+def run_all(all_tasks: list[Task], trees: int) -> Iterator[Result]:
+    """Fit everything, with a line of progress per fit: on a terminal, one line is rewritten."""
     names = (*NAMES, BEYOND)
     jobs = [(task, n, name) for task in all_tasks for n in task.sizes for name in names]
     terminal = sys.stdout.isatty()
@@ -141,7 +142,7 @@ def run_all(all_tasks: list[Task]) -> Iterator[Result]:
         line = f"[{count:{len(str(len(jobs)))}}/{len(jobs)}] {task.name:<8} n = {n:<5} {name:<6}"
         if terminal:
             print(f"\r\033[K{line} fitting ...", end="", flush=True)
-        result = run(task, n, name)
+        result = run(task, n, name, trees)
         if not terminal:
             print(f"{line} accuracy {result.accuracy:.3f}", flush=True)
         yield result
@@ -160,7 +161,7 @@ def describe(result: Result) -> str:
 
 
 def table(results: list[Result]) -> str:
-    """Aligned columns, with a blank line between groups; depth and leaves are means over trees."""
+    """Return aligned columns, with a blank line between groups."""
     rows = [
         (
             result.task.name,
@@ -175,7 +176,7 @@ def table(results: list[Result]) -> str:
         for result in results
     ]
     widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
-    words = {0, 2}  # columns of words stand left, numbers right
+    words = {0, 2}  # columns of words are aligned to the left, numbers to the right
 
     def line(cells: tuple[str, ...]) -> str:
         return "  ".join(
@@ -207,22 +208,22 @@ MEASURES = {
     "decrease of impurity": "feature_importances_",
 }
 CAPTIONS = {
-    "digits": "Pixels that never change cannot split: RF passes them over, sums take them along. "
-    "Patches keep to the strokes.",
-    "circle": "All cells matter alike. What tells the classes apart is a length, "
-    "and only sums over neighbours see it.",
-    "bars": "A patch of height 2 that hangs over the upper or lower edge sees one row alone: "
+    "digits": "Pixels that never change cannot split: RF skips them, sums may include them. "
+    "Patches stay on the strokes.",
+    "circle": "All cells are equally important. The classes differ in the lengths of segments, "
+    "which only sums over neighbours see.",
+    "bars": "A patch of height 2 that reaches over the upper or lower edge sees only one row: "
     "the clearest view of a bar.",
-    "impulse": "The impulse sets in at time 20 and fades. Patches of 2 to 12 steps gather it, "
+    "impulse": "The impulse begins at time 20 and decays. Patches of 2 to 12 steps collect it, "
     "and blur where it begins.",
 }
 
 
 def relative(importance: np.ndarray) -> np.ndarray:
-    """An importance as a multiple of the average feature's.
+    """Return an importance as a multiple of the average feature's.
 
-    A patch uses many features at once and a random forest's split one, so plain shares of splits
-    have different totals; in units of their mean, the maps of the three can be compared.
+    A patch uses many features at once and a random forest's split uses one, so plain shares of
+    splits have different totals. In units of their mean, the maps of the three can be compared.
     """
     return importance / importance.mean()
 
@@ -329,15 +330,21 @@ def without_ticks(axis) -> None:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--small", action="store_true", help=f"grow {FEW_TREES} trees only")
+    trees = FEW_TREES if parser.parse_args().small else N_TREES
     start = time.perf_counter()
     print(
-        f"Forests of {N_TREES} trees from three dictionaries, and what lies beyond the paper, "
+        f"Forests of {trees} trees from three dictionaries, and what lies beyond the paper, "
         "on four data sets.\n"
     )
     all_tasks = tasks()
-    results = list(run_all(all_tasks))
+    results = list(run_all(all_tasks, trees))
     print(table(results))
-    print("\nmean depth: of the leaves. leaves: a tree. impulse: the best possible is 0.880.")
+    print(
+        "\nmean depth: mean depth of the leaves. leaves: mean number per tree. "
+        "impulse: the best possible accuracy is 0.880."
+    )
 
     OUTPUT.mkdir(exist_ok=True)
     paths = []
@@ -346,16 +353,16 @@ def main() -> None:
         forests = {result.name: result.forest for result in largest}
         accuracies = {result.name: result.accuracy for result in largest}
         paths.append(picture(task, forests, accuracies))
-    print("\nPictures of what each forest looks at:")
+    print("\nPictures that show what each forest looks at:")
     for path in paths:
         print(f"  {path.resolve()}")
     print(
-        f"\nAll in {time.perf_counter() - start:.0f} s. What to try next:\n"
-        "  - your own data: MorfClassifier(Patch()).fit(X, y), X of shape (n, time),\n"
+        f"\nThe demo took {time.perf_counter() - start:.0f} s. What to try next:\n"
+        "  - fit your own data: MorfClassifier(Patch()).fit(X, y), with X of shape (n, time),\n"
         "    (n, channels, time), (n, height, width), ...\n"
-        "  - another dictionary in this file, such as Mixture([Patch((1, 1), (3, 3)), Axis()])\n"
-        "  - docs/choose.md, which says what to choose for which data\n"
-        "  - make bench, for speed and accuracy beside other forests"
+        "  - try another dictionary here, such as Mixture([Patch((1, 1), (3, 3)), Axis()])\n"
+        "  - read docs/choose.md, which says what to choose for which data\n"
+        "  - run make bench, which measures speed and accuracy beside other forests"
     )
 
 

@@ -1,12 +1,11 @@
 """What this library adds to the paper's forests, each estimator under one name.
 
 A name says all that is chosen: the kind of estimator, the name of its dictionary if one is given,
-and whether it learns from copies too. The rest are defaults, 500 trees or rounds among them.
+and whether it also learns from copies. Everything else is a default, such as 500 trees or rounds.
 """
 
-import models
-from simulations import fit_and_test
-
+from experiments import models
+from experiments.simulations import fit_and_test
 from morforest import (
     AtomRidgeClassifier,
     ImageCopies,
@@ -20,7 +19,7 @@ KINDS = {
     "boosting": MorfBoostingClassifier,
     "ridge": AtomRidgeClassifier,
 }
-# Not a name of the library: the guide's example for circles, for who knows that the data wrap.
+# This is not a name of the library but the guide's example for data that are known to wrap.
 WRAPPING = "forest wrapping"
 DICTIONARIES = {"wrapping": Patch(max_size=0.5, boundary="wrap", pool="max", window=1.0)}
 COPIES = {"": {}, "copies": {"augment": ImageCopies()}}
@@ -28,12 +27,12 @@ PEER = "RF (scikit-learn)"
 
 
 def ours(name: str) -> bool:
-    """Whether an estimator is of this module; the paper's own, MORF too, are its peers."""
+    """Return whether an estimator belongs to this module; the paper's own, MORF too, are peers."""
     return name.split()[0] in KINDS
 
 
 def make(name: str, seed: int, channel_axis: int | None = None) -> models.Classifier:
-    """A classifier of that name, for samples in their shape, not yet fitted."""
+    """Return an unfitted classifier of that name, for samples in their shape."""
     kind, _, rest = name.partition(" ")
     dictionary, _, copies = rest.partition(" + ")
     if kind not in KINDS or copies not in COPIES:
@@ -50,11 +49,11 @@ def make(name: str, seed: int, channel_axis: int | None = None) -> models.Classi
 
 
 def measure(name, seed, X, y, X_test, y_test, channel_axis=None):
-    """The row of one fit: test error, times, size of the trees."""
+    """Return the row of one fit: test error, times, size of the trees."""
     model = make(name, seed, channel_axis)
     return {"seed": seed, **fit_and_test(model, X, y, X_test, y_test)}
 
 
 def with_loss(rows, loss=lambda row: row["error"]):
-    """The rows with what all studies have in common: the lower the better."""
+    """Add to the rows a loss, which all studies have in common: the lower, the better."""
     return [{**row, "loss": loss(row)} for row in rows]

@@ -1,20 +1,23 @@
-"""What was to be reached beyond the paper, and whether it was; every loss to a peer.
+"""Targets beyond the paper and whether they were met, and every loss to a peer.
 
 Tables for docs/beyond.md and docs/choose.md, from the rows of the studies.
 """
 
-import beyond
-import beyond_images
-import beyond_series
-import beyond_simulations
-import beyond_tables
-import beyond_volumes
 import numpy as np
-import realdata
-import simulations
-import style
-from claims import NO, YES, by_repeat, difference, verdict
-from store import write_whole
+
+from experiments import (
+    beyond,
+    beyond_images,
+    beyond_series,
+    beyond_simulations,
+    beyond_tables,
+    beyond_volumes,
+    realdata,
+    simulations,
+)
+from experiments.claims import NO, YES, by_repeat, difference, verdict
+from measuring import tables
+from measuring.files import write_whole
 
 STUDIES = {
     "images": beyond_images,
@@ -24,7 +27,7 @@ STUDIES = {
     "tables": beyond_tables,
 }
 NOT_MEASURED = "not measured"
-# Highest mean errors: (study, data, n, classifier, target).
+# The highest mean errors that meet a target: (study, data, n, classifier, target).
 TARGETS = (
     ("images", "MNIST", 1000, "boosting image", 0.037),
     ("images", "MNIST", 10_000, "boosting image", 0.0135),
@@ -49,7 +52,7 @@ def load(csvs):
 
 
 def write(csvs):
-    """Write all tables; none without rows."""
+    """Write all tables, if there are rows."""
     studies = load(csvs)
     if not any(studies.values()):
         return
@@ -57,11 +60,11 @@ def write(csvs):
         "beyond-claims": (["claim", "target", "found", "met"], claims(studies)),
         "beyond-contests": contests(studies),
         "beyond-losses": lost(studies),
-        "choose-errors": choice(studies, "loss", style.rate),
+        "choose-errors": choice(studies, "loss", tables.rate),
         "choose-seconds": choice(studies, "train_seconds", "{:.3g}".format),
         "best": plain_and_best(studies),
     }.items():
-        write_whole(csvs / f"{name}.md", style.markdown(header, lines))
+        write_whole(csvs / f"{name}.md", tables.markdown(header, lines))
 
 
 # --- claims ---------------------------------------------------------------------------------------
@@ -78,25 +81,25 @@ def claims(studies):
 
 
 def claim(title, target, values, excess):
-    """A line: `excess` should be at or below zero on average."""
+    """Return a line of the table; `excess` should be at or below zero on average."""
     if not len(values):
         return [title, target, NOT_MEASURED, ""]
-    return [title, target, style.rate_and_error(list(values)), verdict(np.array(excess))]
+    return [title, target, tables.rate_and_error(list(values)), verdict(np.array(excess))]
 
 
 def at_most(studies, study, data, n, classifier, target):
     values = list(by_repeat(studies[study], data, n, classifier, "loss").values())
     title = f"{data}, n = {n:,}: error of *{classifier}*"
-    return claim(title, f"at most {style.rate(target)}", values, np.array(values) - target)
+    return claim(title, f"at most {tables.rate(target)}", values, np.array(values) - target)
 
 
 def paired(a, b):
-    """Differences over the repeats that both have: the same samples."""
+    """Return the differences over the repeats that both have, which have the same samples."""
     return np.array([a[repeat] - b[repeat] for repeat in sorted(a.keys() & b.keys())])
 
 
 def best(rows, data, n, wanted):
-    """The classifier of the lowest mean loss at a place, and its losses."""
+    """Return the classifier with the lowest mean loss at a place, and its losses."""
     at = {
         name: by_repeat(rows, data, n, name, "loss")
         for name in sorted({row["classifier"] for row in rows})
@@ -110,7 +113,7 @@ def best(rows, data, n, wanted):
 
 
 def against_network(rows):
-    """The best of ours at each size against the network, on the same images."""
+    """Compare the best of ours at each size with the network, on the same images."""
     lines = []
     for n in sorted({row["n"] for row in rows if beyond.ours(row["classifier"])}):
         name, ours = best(rows, "MNIST", n, beyond.ours)
@@ -118,7 +121,7 @@ def against_network(rows):
         excess = paired(ours, network)
         target = f"below {NETWORK}"
         if len(excess):
-            target += f", {style.rate_and_error(list(network.values()))}"
+            target += f", {tables.rate_and_error(list(network.values()))}"
         lines.append(
             claim(
                 f"MNIST, n = {n:,}: error of the best of ours, *{name}*",
@@ -140,7 +143,7 @@ def against_minirocket(rows):
             [f"{title} the best of ours", "below MiniRocket", NOT_MEASURED, ""],
             [f"{title} *forest series*", "near MiniRocket", NOT_MEASURED, ""],
         ]
-    text = f"MiniRocket, {style.rate_and_error(list(peer.values()))}"
+    text = f"MiniRocket, {tables.rate_and_error(list(peer.values()))}"
     name = min(ours, key=lambda name: np.mean(list(ours[name].values())))
     lines = [
         claim(
@@ -155,7 +158,7 @@ def against_minirocket(rows):
         lines.append(
             claim(
                 f"{title} *forest series*",
-                f"at most {style.rate(NEAR_MINIROCKET)} above {text}",
+                f"at most {tables.rate(NEAR_MINIROCKET)} above {text}",
                 near.values(),
                 paired(near, peer) - NEAR_MINIROCKET,
             )
@@ -171,16 +174,16 @@ def more_auc(rows):
             by_repeat(rows, realdata.ADRENAL, max(sizes), who, "auc") for who in (name, beyond.PEER)
         )
         excess = MORE_AUC - paired(ours, peer)
-        target = f"{style.rate(MORE_AUC)} above {beyond.PEER}"
+        target = f"{tables.rate(MORE_AUC)} above {beyond.PEER}"
         if len(excess):
-            target += f", {style.rate_and_error(list(peer.values()))}"
+            target += f", {tables.rate_and_error(list(peer.values()))}"
         values = list(ours.values()) if len(excess) else []
         lines.append(claim(f"volumes: AUC of *{name}*", target, values, excess))
     return lines
 
 
 def behind_rival(rows):
-    """One line for all kinds of tables: those that miss are named."""
+    """Return one line for all kinds of tables; it names those that miss the target."""
     title = f"tables: kinds on which *{beyond_tables.OURS}* is behind {beyond_tables.RIVAL}"
     target = f"none by more than {beyond_tables.MARGIN} points"
     gaps = {data: beyond_tables.ahead(rows, data) for data in beyond_tables.KINDS}
@@ -200,7 +203,7 @@ def behind_rival(rows):
 
 
 def places(rows):
-    """Where any of ours was measured: (data, n), in the order of the rows' studies."""
+    """Return the places, (data, n), where any of ours was measured."""
     return sorted({(row["data"], row["n"]) for row in rows if beyond.ours(row["classifier"])})
 
 
@@ -214,7 +217,7 @@ def is_peer(name):
 
 
 def contests(studies):
-    """Each of ours against the best peer of each place: how often not above, and where above."""
+    """Compare each of ours with the best peer of each place: how often, and where, it is above."""
     lines = []
     for study, rows in studies.items():
         names = dict.fromkeys(row["classifier"] for row in rows if beyond.ours(row["classifier"]))
@@ -237,7 +240,7 @@ def contests(studies):
 
 
 def lost(studies):
-    """Where even the best of ours is above the best peer."""
+    """List the places where even the best of ours is above the best peer."""
     lines = []
     for study, rows in studies.items():
         for data, n in places(rows):
@@ -246,7 +249,7 @@ def lost(studies):
             excess = paired(ours, peer)
             if len(excess) and np.mean(excess) > 0:
                 texts = [
-                    f"{who} {style.rate_and_error(list(losses.values()))}"
+                    f"{who} {tables.rate_and_error(list(losses.values()))}"
                     for who, losses in ((name, ours), (rival, peer))
                 ]
                 lines.append([study, data, f"{n:,}", *texts, difference(excess)])
@@ -262,7 +265,7 @@ GENERATED = {
     measure: tuple(data for data, kind in beyond_tables.KINDS.items() if kind.measure == measure)
     for measure in (beyond_tables.ACCURACY, beyond_tables.R2)
 }
-# What a line shows the mean of: its title, study, data, and n where there are several.
+# The lines: title, study, data that it shows the mean of, and n where there are several.
 CHOICES = (
     *((f"images: MNIST, n = {n:,}", "images", ("MNIST",), n) for n in (100, 1000, 10_000, 60_000)),
     (f"series of one channel, mean of {len(ONE_CHANNEL)} sets", "series", ONE_CHANNEL, None),
@@ -287,10 +290,13 @@ CHOICES = (
     ),
 )
 PAPERS = ("MORF", "SPORF", "RF", simulations.WRAPPING, simulations.SHORT)  # grown by this library
+PAPERS_SETTING = "MORF, the paper's setting"
+PATCHES = {"MORF": PAPERS_SETTING, "forest patch": "MORF, all defaults"}
 # A column shows the first of its estimators that a study has.
 COLUMNS = {
     "random forest": (beyond.PEER,),
-    "forest, patches": ("forest patch", "MORF"),
+    PAPERS_SETTING: ("MORF",),
+    "forest, patches": ("forest patch",),
     'forest, "image" or "series"': ("forest image", "forest series"),
     'forest, "series-pooled"': ("forest series-pooled",),
     'forest, "auto"': ("forest auto",),
@@ -301,7 +307,7 @@ COLUMNS = {
 
 
 def choice(studies, measure, text):
-    """Problems by estimators: means over data and repeats; the lowest loss of a problem is bold."""
+    """Return a table of problems by estimators: means over data and repeats, the lowest in bold."""
     lines = []
     for title, study, data, n in CHOICES:
         rows = [row for row in studies[study] if row["data"] in data and n in (None, row["n"])]
@@ -331,28 +337,30 @@ def choice(studies, measure, text):
 
 
 def plain_and_best(studies):
-    """For the README: what the paper's patches reach, what the best of ours, what others."""
+    """Compare patches, in the paper's setting and with defaults, to the best of ours and others.
+
+    Lines without patches are left out. A cell is empty where a setting was not measured.
+    """
     lines = []
     for title, study, data, n in CHOICES:
         rows = [row for row in studies[study] if row["data"] in data and n in (None, row["n"])]
         losses = means_over(rows, data, "loss")
-        plain = next((name for name in COLUMNS["forest, patches"] if name in losses), None)
         ours = [name for name in losses if beyond.ours(name)]
-        if plain is None or set(ours) <= {plain}:
+        if not any(name in losses for name in PATCHES) or set(ours) <= set(PATCHES):
             continue
         others = [name for name in losses if is_peer(name) and name not in PAPERS]
-        cells = [style.rate(losses[name]) if name in losses else "" for name in (beyond.PEER,)]
-        cells.append(style.rate(losses[plain]))
+        shown = (beyond.PEER, *PATCHES)
+        cells = [tables.rate(losses[name]) if name in losses else "" for name in shown]
         for names in (ours, others):
             name = min(names, key=losses.get, default=None)
-            cells.append(f"{style.rate(losses[name])} ({name})" if name else "")
+            cells.append(f"{tables.rate(losses[name])} ({name})" if name else "")
         lines.append([title, *cells])
-    return ["", "random forest", "MORF, plain patches", "best of ours", "best other library"], lines
+    return ["", "random forest", *PATCHES.values(), "best of ours", "best other library"], lines
 
 
 def means_over(rows, data, measure):
-    """Of each classifier that has rows for all of the data: the mean of its means on each."""
-    groups = style.group(rows, "classifier", "data")
+    """Return for each classifier with rows for all of the data the mean of its means on each."""
+    groups = tables.group(rows, "classifier", "data")
     return {
         name: float(np.mean([np.mean([row[measure] for row in groups[name, one]]) for one in data]))
         for name in dict.fromkeys(row["classifier"] for row in rows)

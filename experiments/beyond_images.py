@@ -1,24 +1,23 @@
-"""MNIST beyond the paper: channels and pairs of patches, boosting, copies of the images.
+"""MNIST beyond the paper: views and pairs of patches, boosting, copies of the images.
 
 Training images and test images are those of the study `mnist`, whose rows are the peers.
 """
 
 from pathlib import Path
 
-import beyond
-import mnist
-import style
-from simulations import error_table
-from store import Task, read, write_whole
-from style import plt
+from experiments import beyond, mnist, style
+from experiments.simulations import error_table
+from experiments.store import Task, read
+from measuring.figures import log_y, plt, save
+from measuring.files import write_whole
 
 STUDY = Path(__file__).stem
 DATA = mnist.DATA
 CLASSIFIERS = ("forest image", "boosting image", "boosting image + copies")
 REPEATS = 5
 QUICK_REPEATS = 1
-# CPU-seconds of a fit of 10,000 images and of predicting 10,000, rough, and the power of n by which
-# the fit grows.
+# Rough CPU-seconds of a fit to 10,000 images and of predicting 10,000, and the power of n by which
+# the time of the fit grows.
 COSTS = {
     "forest image": (9.0, 2.0, 1.2),
     "boosting image": (10.0, 1.5, 1.0),
@@ -29,7 +28,7 @@ TICKS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 
 
 def tasks(quick):
-    mnist.images()  # says what is missing before any work
+    mnist.images()  # fails before any work if data are missing
     return [
         Task(
             STUDY,
@@ -55,7 +54,7 @@ def run(task):
 
 
 def rows(csvs):
-    """Ours and the peers'; none without ours."""
+    """Return our rows and those of the peers; none without ours."""
     found = read(csvs, STUDY)
     return beyond.with_loss([*found, *read(csvs, mnist.STUDY)]) if found else []
 
@@ -67,11 +66,11 @@ def figures(csvs, pngs):
     figure, axes = plt.subplots(figsize=(8.5, 5), layout="constrained")
     shown = [row for row in found if row["classifier"] in DRAWN]
     style.draw_curves(axes, shown, "n", "error", DRAWN)
-    style.log_y(axes)
+    log_y(axes)
     axes.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
     axes.minorticks_off()
     axes.set(xlabel="training images", ylabel="test error, mean ± standard error")
     axes.set_title("MNIST", weight="bold")
     style.legend(figure, [axes])
-    style.save(figure, Path(pngs) / "beyond-images.png")
+    save(figure, Path(pngs) / "beyond-images.png")
     write_whole(Path(csvs) / "beyond-images.md", error_table(found, {}))

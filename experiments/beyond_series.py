@@ -1,20 +1,19 @@
 """Series beyond the paper: dictionaries by name, boosting, a ridge classifier; and MiniRocket.
 
-All on the split that the sets come with, so the spread over repeats is that of the seed alone.
+All use the split that the sets come with, so the spread over repeats is that of the seed alone.
 """
 
 import sys
 from pathlib import Path
 
-import beyond
-import models
 import numpy as np
-import realdata
-import series
-import style
-from simulations import fit_and_test
-from store import Task, read, write_whole
-from style import plt
+
+from experiments import beyond, models, realdata, series, style
+from experiments.simulations import fit_and_test
+from experiments.store import Task, read
+from measuring import tables
+from measuring.figures import plt, save
+from measuring.files import write_whole
 
 STUDY = Path(__file__).stem
 SETS = tuple(realdata.CHECKSUMS)  # those of the archives: means and claims are over these
@@ -32,8 +31,8 @@ OURS = (
 )
 MINIROCKET = "MiniRocket"
 PEERS = (beyond.PEER, MINIROCKET)
-CHANNEL_AXIS = 0  # samples are (channels, time)
-# CPU-seconds of a task: a constant, and one for a million training values. Rough.
+CHANNEL_AXIS = 1  # X is (n, channels, time)
+# Rough CPU-seconds of a task: a constant, and a slope per million training values.
 SECONDS = {
     "forest patch": (0.1, 0.5),
     "forest series": (0.2, 5.0),
@@ -45,7 +44,7 @@ SECONDS = {
 
 
 def tasks(quick):
-    """What is to be done. Sets that cannot be had are named on screen, and left out."""
+    """Return what is to be done. Sets that are not available are named on screen and left out."""
     found, reasons = [], []
     for name in QUICK_SETS if quick else (*SETS, *EEG):
         try:
@@ -103,8 +102,8 @@ def rows(csvs):
 
 
 def means(found, classifier):
-    """By repeat, the mean error over the archive sets that all classifiers have finished."""
-    cells = style.group(found, "data", "classifier", "repeat")
+    """Return by repeat the mean error over the archive sets, if all classifiers have finished."""
+    cells = tables.group(found, "data", "classifier", "repeat")
     classifiers = {classifier, *(row["classifier"] for row in found)}
     repeats = sorted({row["repeat"] for row in found})
     return {
@@ -119,14 +118,14 @@ def figures(csvs, pngs):
     if not found:
         return
     write_whole(Path(csvs) / "beyond-series.md", table(found))
-    style.save(draw(found), Path(pngs) / "beyond-series.png")
+    save(draw(found), Path(pngs) / "beyond-series.png")
 
 
 def table(found):
-    """Sets by classifiers: mean error ± its standard error; the lowest of a set is bold."""
+    """Return a table of sets by classifiers: mean error ± standard error, the lowest in bold."""
     cells = {
         key: [row["error"] for row in of_cell]
-        for key, of_cell in style.group(found, "data", "classifier").items()
+        for key, of_cell in tables.group(found, "data", "classifier").items()
     }
     names = [name for name in (*OURS, *PEERS) if any(key[1] == name for key in cells)]
     sets = [name for name in (*SETS, *EEG) if any(key[0] == name for key in cells)]
@@ -135,12 +134,12 @@ def table(found):
     if all(overall):
         place = len([name for name in sets if name in SETS])
         lines.insert(place, line(f"*mean of the {len(SETS)} above*", overall))
-    return style.markdown(["", *names], lines)
+    return tables.markdown(["", *names], lines)
 
 
 def line(title, cells):
     best = min(np.mean(values) for values in cells if values)
-    texts = [style.rate_and_error(values) if values else "" for values in cells]
+    texts = [tables.rate_and_error(values) if values else "" for values in cells]
     return [
         title,
         *(
@@ -151,11 +150,11 @@ def line(title, cells):
 
 
 def draw(found):
-    """A row of points for each set: mean errors of all classifiers."""
+    """Draw a row of points per set: the mean errors of all classifiers."""
     sets = [name for name in (*SETS, *EEG) if any(row["data"] == name for row in found)]
     figure, axes = plt.subplots(figsize=(9, 0.45 * len(sets) + 1.5), layout="constrained")
     for i, classifier in enumerate((*OURS, *PEERS)):
-        lower = 0.09 * (i - len(OURS) / 2)  # so that equal ones do not hide each other
+        lower = 0.09 * (i - len(OURS) / 2)  # shifted, so that equal ones do not hide each other
         places, errors, spreads = [], [], []
         for place, name in enumerate(sets):
             values = [
@@ -166,7 +165,7 @@ def draw(found):
             if values:
                 places.append(place + lower)
                 errors.append(np.mean(values))
-                spreads.append(np.nan_to_num(style.standard_error(values)))
+                spreads.append(np.nan_to_num(tables.standard_error(values)))
         look = style.CLASSIFIERS[classifier]
         axes.errorbar(
             errors,

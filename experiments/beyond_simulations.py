@@ -5,12 +5,11 @@ Samples, repeats and tests are those of the study `simulations`, whose rows are 
 
 from pathlib import Path
 
-import beyond
-import simulations
-import style
-from simulations import SIMULATIONS, error_table
-from store import Task, read, write_whole
-from style import plt
+from experiments import beyond, simulations, style
+from experiments.simulations import SIMULATIONS, error_table
+from experiments.store import Task, read
+from measuring.figures import plt, save
+from measuring.files import write_whole
 
 STUDY = Path(__file__).stem
 SIZES = (50, 200)
@@ -25,8 +24,8 @@ SERIES = (
 )
 IMAGES = ("forest patch", "forest image", "forest auto", "boosting image", "boosting auto")
 CLASSIFIERS = {"A": (*SERIES, beyond.WRAPPING), "B": IMAGES, "C": SERIES, "D": SERIES}
-CHANNEL_AXIS = {"D": 0}  # three coupled quantities, one a row
-# CPU-seconds of a fit of 1,000 rows and of predicting 10,000, rough: all else is a second.
+CHANNEL_AXIS = {"D": 1}  # three coupled quantities, one per row
+# Rough CPU-seconds of a fit to 1,000 rows and of predicting 10,000; a second each for all others.
 COSTS = {
     "forest series": (4.0, 3.0),
     "forest series-pooled": (6.0, 4.0),
@@ -71,7 +70,7 @@ def run(task):
 
 
 def rows(csvs):
-    """Ours, and the peers' at our sizes; none without ours."""
+    """Return our rows, and those of the peers at our sizes; none without ours."""
     found = read(csvs, STUDY)
     places = {(row["data"], row["n"]) for row in found}
     peers = [row for row in read(csvs, simulations.STUDY) if (row["data"], row["n"]) in places]
@@ -97,4 +96,4 @@ def figures(csvs, pngs):
         axes.set_title(SIMULATIONS[name].title, weight="bold", fontsize=9)
     panels[0][0].set_ylabel("test error, mean ± standard error")
     style.legend(figure, panels[0])
-    style.save(figure, Path(pngs) / "beyond-simulations.png")
+    save(figure, Path(pngs) / "beyond-simulations.png")

@@ -1,7 +1,7 @@
-"""Tables: boosting with its defaults beside other boosting and a random forest, on many kinds.
+"""Tables of many kinds: boosting with its defaults beside other boosting and a random forest.
 
-Generated kinds are drawn anew for each repeat; the real ones, all that scikit-learn brings along,
-are split anew.
+Generated tables are drawn anew for each repeat. The real ones, all of which are part of
+scikit-learn, are split anew.
 """
 
 import importlib.util
@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import beyond
 import numpy as np
-import style
 from sklearn import datasets
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -23,9 +21,12 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.model_selection import train_test_split
-from store import Task, read, write_whole
-from style import plt
 
+from experiments import beyond, style
+from experiments.store import Task, read
+from measuring import tables
+from measuring.figures import plt, save
+from measuring.files import write_whole
 from morforest import MorfBoostingClassifier, MorfBoostingRegressor
 
 STUDY = Path(__file__).stem
@@ -39,7 +40,7 @@ CLASSIFIERS = (OURS, RIVAL, XGBOOST, beyond.PEER)
 MARGIN = 0.5  # points by which we may be behind the rival
 TICKS = (-50, -20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20)
 ACCURACY, R2 = "accuracy", "R²"
-COSTS = {OURS: 6.0, RIVAL: 1.5, XGBOOST: 1.5, beyond.PEER: 6.0}  # CPU-seconds, rough
+COSTS = {OURS: 6.0, RIVAL: 1.5, XGBOOST: 1.5, beyond.PEER: 6.0}  # rough CPU-seconds
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def with_noise_features(make, count):
 
 
 def additive(n, seed):
-    """A sum of functions of one column each."""
+    """Return a sum of functions of one column each."""
     random = np.random.RandomState(seed)
     X = random.uniform(-2, 2, (n, 10))
     y = np.sin(2 * X[:, 0]) + np.abs(X[:, 1]) + (X[:, 2] > 0.5) + X[:, 3] ** 2 / 2
@@ -66,7 +67,7 @@ def additive(n, seed):
 
 
 def interactions(n, seed):
-    """A sum of functions of two columns each, none of which says much alone."""
+    """Return a sum of functions of two columns each, none of which is informative alone."""
     random = np.random.RandomState(seed)
     X = random.uniform(-2, 2, (n, 10))
     y = X[:, 0] * X[:, 1] + np.sign(X[:, 2]) * X[:, 3] + np.sin(X[:, 4] * X[:, 5])
@@ -74,12 +75,12 @@ def interactions(n, seed):
 
 
 def codes(n, seed):
-    """Columns of whole numbers that stand for categories in no order, among some that measure."""
+    """Return columns of whole numbers that encode unordered categories, among numeric columns."""
     random = np.random.RandomState(seed)
     levels = (2, 3, 5, 8, 12, 20)
     categories = np.column_stack([random.randint(count, size=n) for count in levels])
     effects = [random.normal(size=count) for count in levels]
-    together = random.normal(size=levels[:3])  # the first three act together too
+    together = random.normal(size=levels[:3])  # the first three also act together
     measured = random.normal(size=(n, 4))
     logit = sum(effect[categories[:, j]] for j, effect in enumerate(effects))
     logit = logit + together[tuple(categories[:, :3].T)] + measured[:, 0] - measured[:, 1]
@@ -143,7 +144,7 @@ def tasks(quick):
 
 
 def samples(data, repeat, trained, tested):
-    """X, X_test, y, y_test."""
+    """Return X, X_test, y, y_test."""
     kind = KINDS[data]
     if kind.real:
         X, y = kind.make(None, repeat)
@@ -154,7 +155,7 @@ def samples(data, repeat, trained, tested):
 
 
 def make(classifier, measure, seed):
-    """A classifier or a regressor, with its own defaults; forests have 500 trees as elsewhere."""
+    """Return a classifier or a regressor with its own defaults; forests have 500 trees."""
     numbers = measure == R2
     match classifier:
         case "boosting":
@@ -181,7 +182,7 @@ def run(task):
     X, X_test, y, y_test = samples(key["data"], repeat, *sizes)
     if kind.measure == ACCURACY:
         numbers = np.unique(np.concatenate([y, y_test]), return_inverse=True)[1]
-        y, y_test = numbers[: len(y)], numbers[len(y) :]  # XGBoost wants 0, 1, ...
+        y, y_test = numbers[: len(y)], numbers[len(y) :]  # XGBoost needs 0, 1, ...
     model = make(key["classifier"], kind.measure, repeat)
     start = time.process_time()
     model.fit(X, y)
@@ -207,7 +208,7 @@ def rows(csvs):
 
 
 def points(found, data, classifier):
-    """By repeat, hundredths of accuracy or R²."""
+    """Return by repeat the accuracy or R² in hundredths."""
     return {
         row["repeat"]: 100 * row["score"]
         for row in found
@@ -216,7 +217,7 @@ def points(found, data, classifier):
 
 
 def ahead(found, data, classifier=OURS, other=RIVAL):
-    """Points by which one is ahead of another, for each repeat that both have."""
+    """Return the points by which one is ahead of another, for each repeat that both have."""
     a, b = points(found, data, classifier), points(found, data, other)
     return np.array([a[repeat] - b[repeat] for repeat in sorted(a.keys() & b.keys())])
 
@@ -225,7 +226,7 @@ def figures(csvs, pngs):
     found = rows(csvs)
     if found:
         write_whole(Path(csvs) / "beyond-tables.md", table(found))
-        style.save(draw(found), Path(pngs) / "beyond-tables.png")
+        save(draw(found), Path(pngs) / "beyond-tables.png")
 
 
 def present(found):
@@ -233,7 +234,7 @@ def present(found):
 
 
 def table(found):
-    """Kinds by estimators, in points; the highest of a kind is bold."""
+    """Return a table of kinds by estimators in points, the highest in bold."""
     names = [name for name in CLASSIFIERS if any(row["classifier"] == name for row in found)]
     lines = []
     for data in present(found):
@@ -248,18 +249,18 @@ def table(found):
         n = next(row["n"] for row in found if row["data"] == data)
         difference = points_text(ahead(found, data), "+")
         lines.append([data, f"{n:,}", KINDS[data].measure, *texts, difference])
-    return style.markdown(["", "n", "points of", *names, f"{OURS} less {RIVAL}"], lines)
+    return tables.markdown(["", "n", "points of", *names, f"{OURS} less {RIVAL}"], lines)
 
 
 def points_text(values, sign=""):
     if not len(values):
         return ""
     mean = f"{np.mean(values):{sign}.2f}"
-    return f"{mean} ± {style.standard_error(list(values)):.2f}" if len(values) > 1 else mean
+    return f"{mean} ± {tables.standard_error(list(values)):.2f}" if len(values) > 1 else mean
 
 
 def draw(found):
-    """How far each estimator is ahead of the rival, kind by kind."""
+    """Draw how far each estimator is ahead of the rival, kind by kind."""
     kinds = present(found)
     figure, axes = plt.subplots(figsize=(9, 0.33 * len(kinds) + 1.5), layout="constrained")
     axes.axvspan(-MARGIN, MARGIN, color="0.93", linewidth=0)
@@ -271,7 +272,7 @@ def draw(found):
         axes.errorbar(
             [np.mean(gap) for gap in gaps.values()],
             list(gaps),
-            xerr=[np.nan_to_num(style.standard_error(list(gap))) for gap in gaps.values()],
+            xerr=[np.nan_to_num(tables.standard_error(list(gap))) for gap in gaps.values()],
             label=classifier,
             color=look["color"],
             marker=look["marker"],

@@ -1,29 +1,29 @@
 """Volumes: shapes of adrenal glands, 28 x 28 x 28, normal or with a mass (AdrenalMNIST3D).
 
-Trained on the training part alone: nothing is chosen, so the validation part is not used.
+Models are trained on the training part alone. Nothing is chosen, so the validation part is not
+used.
 """
 
 import functools
 import time
 from pathlib import Path
 
-import beyond
-import models
 import numpy as np
-import realdata
-import stats
-import style
-from store import Task, read, write_whole
+
+from experiments import beyond, models, realdata, stats
+from experiments.store import Task, read
+from measuring import tables
+from measuring.files import write_whole
 
 STUDY = Path(__file__).stem
 CLASSIFIERS = ("forest patch", "forest image", beyond.PEER)
 REPEATS = 5
 QUICK_REPEATS = 1
-COSTS = {"forest patch": 15.0, "forest image": 60.0, beyond.PEER: 30.0}  # CPU-seconds, rough
+COSTS = {"forest patch": 15.0, "forest image": 60.0, beyond.PEER: 30.0}  # rough CPU-seconds
 
 
 def tasks(quick):
-    volumes()  # says what is missing before any work
+    volumes()  # fails before any work if data are missing
     return [
         Task(
             STUDY,
@@ -83,7 +83,7 @@ def table(found):
     for classifier in CLASSIFIERS:
         of = [row for row in found if row["classifier"] == classifier]
         if of:
-            scores = [style.rate_and_error([row[name] for row in of]) for name in ("auc", "error")]
+            scores = [tables.rate_and_error([row[name] for row in of]) for name in ("auc", "error")]
             seconds = np.median([row["train_seconds"] for row in of])
             lines.append([classifier, *scores, f"{seconds:.3g}"])
-    return style.markdown(["", "AUC", "error", "CPU-seconds of a fit"], lines)
+    return tables.markdown(["", "AUC", "error", "CPU-seconds of a fit"], lines)

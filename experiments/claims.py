@@ -1,7 +1,7 @@
-"""Which of the paper's claims hold in our rows; results/claims.md says it claim by claim.
+"""Which of the paper's claims hold in our rows; results/claims.md lists them claim by claim.
 
-    python experiments/claims.py            from the full results
-    python experiments/claims.py --quick    from the quick ones, whose sizes are not the paper's
+    python -m experiments.claims            from the full results
+    python -m experiments.claims --quick    from the quick ones, whose sizes are not the paper's
 
 1. The mean error of MORF is at or below the authors' published one at every n on A, B, C and MNIST,
    within one standard error of ours.
@@ -15,17 +15,19 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import published
-import style
-from simulations import VARIANTS
-from store import folder, read, write_whole
+
+from experiments import published, style
+from experiments.simulations import VARIANTS
+from experiments.store import folder, read
+from measuring import tables
+from measuring.files import write_whole
 
 OURS = "MORF"
 CONVOLUTIONAL = ("ConvNet",)
 PUBLISHED = ("A-line", "B", "C", "MNIST")
 LEAVES = ("A-line", "A", "B", "C")
 CONTESTS = ("A-line", "A", "B", "C", "D", "E", "MNIST")
-# Where single pixels are enough, and everyone is right, there is nothing to beat.
+# Where single pixels are enough and every method is right, there is nothing to beat.
 SMALL = {"B": 100}
 YES, NEAR, NO = "yes", "within one standard error", "**no**"
 
@@ -35,7 +37,7 @@ def load(csvs):
 
 
 def by_repeat(rows, data, n, classifier, measure="error"):
-    """Values of the repeats."""
+    """Return the values of a measure by repeat."""
     wanted = (data, n, classifier)
     return {
         row["repeat"]: row[measure]
@@ -45,11 +47,11 @@ def by_repeat(rows, data, n, classifier, measure="error"):
 
 
 def verdict(excess):
-    """Of values that should be at or below zero on average."""
+    """Judge values that should be at or below zero on average."""
     mean = float(np.mean(excess))
     if mean <= 0:
         return YES
-    return NEAR if mean <= style.standard_error(list(excess)) else NO
+    return NEAR if mean <= tables.standard_error(list(excess)) else NO
 
 
 def sizes(rows, data):
@@ -62,9 +64,9 @@ def against_published(rows):
         for n, rate in published.errors(data)[OURS].items():
             ours = list(by_repeat(rows, data, n, OURS).values())
             if ours:
-                found = style.rate_and_error(ours)
+                found = tables.rate_and_error(ours)
                 lines.append(
-                    [data, f"{n:,}", style.rate(rate), found, verdict(np.array(ours) - rate)]
+                    [data, f"{n:,}", tables.rate(rate), found, verdict(np.array(ours) - rate)]
                 )
     return ["data", "n", "published", "ours", "at or below"], lines
 
@@ -84,7 +86,7 @@ def leaves(rows):
 
 
 def contests(rows):
-    """MORF against the best of the others, on the same samples."""
+    """Compare MORF with the best of the others, on the same samples."""
     lines = []
     names = sorted({row["classifier"] for row in rows} - {OURS, *CONVOLUTIONAL, *VARIANTS})
     for data in CONTESTS:
@@ -99,15 +101,15 @@ def contests(rows):
             if not means:
                 continue
             best = min(means, key=means.get)
-            # Over the repeats that both have: the same samples.
+            # Only repeats that both have, which have the same samples.
             both = sorted(ours.keys() & others[best].keys())
             excess = np.array([ours[repeat] - others[best][repeat] for repeat in both])
             lines.append(
                 [
                     data,
                     f"{n:,}",
-                    style.rate_and_error(list(ours.values())),
-                    f"{best} {style.rate(means[best])}",
+                    tables.rate_and_error(list(ours.values())),
+                    f"{best} {tables.rate(means[best])}",
                     difference(excess),
                     verdict(excess),
                 ]
@@ -116,7 +118,7 @@ def contests(rows):
 
 
 def difference(excess):
-    error = style.standard_error(list(excess))
+    error = tables.standard_error(list(excess))
     return f"{np.mean(excess):+.4f}" + ("" if math.isnan(error) else f" ± {error:.4f}")
 
 
@@ -127,10 +129,10 @@ CLAIMS = {
 }
 
 
-def summary(tables):
+def summary(contents):
     lines = []
     for key, (title, _) in CLAIMS.items():
-        _, found = tables[key]
+        _, found = contents[key]
         for data in dict.fromkeys(line[0] for line in found):
             met = [line[-1] for line in found if line[0] == data]
             counts = [met.count(answer) for answer in (YES, NEAR, NO)]
@@ -144,12 +146,12 @@ def write(csvs):
     rows = load(csvs)
     if not rows:
         return
-    tables = {key: make(rows) for key, (_, make) in CLAIMS.items()}
-    write_whole(csvs / "claims-summary.md", style.markdown(*summary(tables)))
-    parts = ["# The paper's claims in our rows", style.markdown(*summary(tables))]
+    contents = {key: make(rows) for key, (_, make) in CLAIMS.items()}
+    write_whole(csvs / "claims-summary.md", tables.markdown(*summary(contents)))
+    parts = ["# The paper's claims in our rows", tables.markdown(*summary(contents))]
     for key, (title, _) in CLAIMS.items():
-        parts += [f"## {title}", style.markdown(*tables[key])]
-        write_whole(csvs / f"claims-{key}.md", style.markdown(*tables[key]))
+        parts += [f"## {title}", tables.markdown(*contents[key])]
+        write_whole(csvs / f"claims-{key}.md", tables.markdown(*contents[key]))
     write_whole(csvs / "claims.md", "\n\n".join(parts))
 
 
@@ -163,7 +165,7 @@ def main():
     csvs = args.out or folder(args.quick)
     write(csvs)
     if not (csvs / "claims.md").exists():
-        sys.exit(f"There are no results in {csvs}; run experiments/paper.py first.")
+        sys.exit(f"There are no results in {csvs}; run make paper first.")
     print((csvs / "claims.md").read_text())
 
 

@@ -3,10 +3,13 @@
 from pathlib import Path
 
 import numpy as np
-import style
-from simulations import SIMULATIONS
-from store import read, write_whole
-from style import plt
+
+from experiments import style
+from experiments.simulations import SIMULATIONS
+from experiments.store import read
+from measuring import tables
+from measuring.figures import plt, save
+from measuring.files import write_whole
 
 MEASURES = {"height": "height", "leaf_depth": "mean depth of a leaf", "leaves": "leaves"}
 NAMES = ("A-line", "B", "C")
@@ -36,12 +39,12 @@ def figures(csvs, pngs):
         axes.set_ylabel(label)
     figure.suptitle("Size of the trees, means over 500")
     style.legend(figure, panels.flat)
-    style.save(figure, Path(pngs) / "complexity.png")
+    save(figure, Path(pngs) / "complexity.png")
     write_whole(Path(csvs) / "complexity.md", table(rows))
 
 
 def table(rows):
-    """The trees at the largest size of each simulation."""
+    """Describe the trees at the largest size of each simulation."""
     lines = []
     for data in SIMULATIONS:
         found = [row for row in rows if row["data"] == data]
@@ -51,4 +54,4 @@ def table(rows):
             if values:
                 means = [np.mean([row[measure] for row in values]) for measure in MEASURES]
                 lines.append([data, f"{largest:,}", name, *(f"{mean:.1f}" for mean in means)])
-    return style.markdown(["", "n", "forest", *MEASURES.values()], lines)
+    return tables.markdown(["", "n", "forest", *MEASURES.values()], lines)

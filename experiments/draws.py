@@ -1,18 +1,19 @@
-"""How far a single draw of the data may fall from the mean: MORF at the small sizes, drawn often.
+"""How far a single draw of the data may fall from the mean: MORF on many draws of small size.
 
-The authors' repeats reused one draw of the data, so a published rate is one draw too. Five repeats
-of ours do not say whether a rate below our mean is better, or lucky; a hundred do.
+The authors' repeats reused one draw of the data, so a published rate is one draw as well. Five of
+our repeats cannot tell whether a rate below our mean is better or lucky; a hundred can.
 """
 
 from pathlib import Path
 
-import models
 import numpy as np
-import published
-import style
-from simulations import SIMULATIONS
-from store import Task, read, write_whole
-from style import plt
+
+from experiments import models, published
+from experiments.simulations import SIMULATIONS
+from experiments.store import Task, read
+from measuring import tables
+from measuring.figures import plt, save
+from measuring.files import write_whole
 
 STUDY = Path(__file__).stem
 NAMES = ("A-line", "B", "C")
@@ -21,7 +22,7 @@ DRAWS = 100
 QUICK_DRAWS = 5
 TEST_SAMPLES = 2000  # the authors'
 FIRST_SEED = 10_000  # far from those of the other studies
-AT_ONCE = 20  # draws in a task
+AT_ONCE = 20  # draws per task
 
 
 def tasks(quick):
@@ -40,7 +41,7 @@ def tasks(quick):
 
 
 def run(task):
-    """A row for each draw."""
+    """Return a row per draw."""
     data, n = task.key["data"], int(task.key["n"])
     simulation = SIMULATIONS[data]
     rows = []
@@ -85,7 +86,7 @@ def figures(csvs, pngs):
     handles, labels = panels[0, 0].get_legend_handles_labels()
     chosen = dict(zip(labels, handles, strict=True))
     panels[0, -1].legend(chosen.values(), chosen.keys())
-    style.save(figure, Path(pngs) / "draws.png")
+    save(figure, Path(pngs) / "draws.png")
     header = [
         "data",
         "n",
@@ -95,10 +96,10 @@ def figures(csvs, pngs):
         "published",
         "draws at or below it",
     ]
-    write_whole(Path(csvs) / "draws.md", style.markdown(header, lines))
+    write_whole(Path(csvs) / "draws.md", tables.markdown(header, lines))
 
 
 def line(data, n, errors, rate):
     below = f"{np.mean(errors <= rate):.0%}"
-    mean = style.rate_and_error(list(errors))
-    return [data, n, len(errors), mean, style.rate(errors.std(ddof=1)), style.rate(rate), below]
+    mean = tables.rate_and_error(list(errors))
+    return [data, n, len(errors), mean, tables.rate(errors.std(ddof=1)), tables.rate(rate), below]

@@ -1,16 +1,18 @@
-"""Why the RBF SVM is ahead of MORF on D: the energy of a sample, its sum of squares, tells a lot.
+"""Why the RBF SVM is ahead of MORF on D: the energy of a sample, its sum of squares, says much.
 
-Three classifiers: a cut of the energy at its median, which needs no training; the RBF SVM; and the
-same with all samples scaled to the same energy, so that only their form is left.
+The study compares a threshold on the energy at its median, which needs no training, with the RBF
+SVM, and with the RBF SVM and MORF after all samples were scaled to the same energy.
 """
 
 from pathlib import Path
 
-import models
 import numpy as np
-import style
-from simulations import SIMULATIONS
-from store import Task, read, write_whole
+
+from experiments import models
+from experiments.simulations import SIMULATIONS
+from experiments.store import Task, read
+from measuring import tables
+from measuring.files import write_whole
 
 STUDY = Path(__file__).stem
 DATA = "D"
@@ -66,7 +68,7 @@ def figures(csvs, pngs):
         cells = []
         for n in sizes:
             errors = [r["error"] for r in rows if (r["n"], r["classifier"]) == (n, name)]
-            cells.append(style.rate_and_error(errors) if errors else "")
+            cells.append(tables.rate_and_error(errors) if errors else "")
         lines.append([name, *cells])
     header = ["", *(f"n = {n:,}" for n in sizes)]
-    write_whole(Path(csvs) / "energy.md", style.markdown(header, lines))
+    write_whole(Path(csvs) / "energy.md", tables.markdown(header, lines))

@@ -1,18 +1,19 @@
 """Importance maps for 3 against 5: where the forests look, beside the mean images.
 
-100 threes and 100 fives of MNIST, drawn anew in each repeat. A map is the share of a forest's
-splits that use each pixel, the paper's measure.
+Each repeat draws 100 threes and 100 fives of MNIST anew. A map shows the share of a forest's splits
+that use each pixel, which is the paper's measure.
 """
 
 import functools
 from pathlib import Path
 
-import models
 import numpy as np
-import style
-from store import Task, read, write_whole
-from style import plt
 
+from experiments import models, style
+from experiments.store import Task, read
+from measuring import tables
+from measuring.figures import plt, save
+from measuring.files import write_whole
 from morforest.datasets import load_mnist
 
 STUDY = Path(__file__).stem
@@ -26,7 +27,7 @@ DARK = 2.55
 
 
 def tasks(quick):
-    images()  # says what is missing before any work
+    images()  # fails before any work if data are missing
     repeats = 1 if quick else REPEATS
     wanted = [(name, 0) for name in MEANS]
     wanted += [(name, repeat) for name in MAPS for repeat in range(repeats)]
@@ -40,7 +41,7 @@ def images():
 
 
 def run(task):
-    """28 rows, one for each row of the map."""
+    """Return 28 rows, one per row of the map."""
     name, repeat = task.key["map"], int(task.key["repeat"])
     if name in MEANS:
         values = images()[DIGITS[MEANS.index(name)]].mean(axis=0)
@@ -60,9 +61,9 @@ def run(task):
 
 
 def maps(rows):
-    """Arrays of 28 x 28, by name and repeat."""
+    """Return arrays of 28 x 28 by name and repeat."""
     found = {}
-    for key, lines in style.group(rows, "map", "repeat").items():
+    for key, lines in tables.group(rows, "map", "repeat").items():
         lines = sorted(lines, key=lambda row: row["row"])
         found[key] = np.array([[row[f"column_{j}"] for j in range(28)] for row in lines])
     return found
@@ -80,8 +81,8 @@ def figures(csvs, pngs):
         panel.imshow(values, cmap="gray_r")
         panel.set_title(title)
         style.plain_image(panel)
-    # A patch uses many pixels and a random forest's split one: in units of the mean pixel, the maps
-    # can be compared.
+    # A patch uses many pixels and a random forest's split uses one, so maps are compared in units
+    # of the mean pixel.
     shown = [found[name, 0] / found[name, 0].mean() for name in MAPS]
     highest = max(values.max() for values in shown)
     for panel, values, name in zip(axes[1], shown, MAPS, strict=True):
@@ -91,12 +92,12 @@ def figures(csvs, pngs):
     figure.colorbar(picture, ax=axes[1], shrink=0.85, label="share of splits, 1 = the mean pixel")
     title = f"{DIGITS[0]} against {DIGITS[1]}; forests of {EACH} images each"
     figure.suptitle(title, weight="bold")
-    style.save(figure, Path(pngs) / "importance.png")
+    save(figure, Path(pngs) / "importance.png")
     write_whole(Path(csvs) / "importance.md", table(found))
 
 
 def table(found):
-    """How much of a map falls on the background, and how rough it is."""
+    """Tell how much of a map falls on the background, and how rough it is."""
     background = np.maximum(*(found[name, 0] for name in MEANS)) < DARK
     lines = []
     for name in MAPS:
@@ -105,10 +106,10 @@ def table(found):
         rough = [roughness(values) for values in repeats]
         lines.append([name, *(f"{np.mean(v):.3f} ± {np.std(v):.3f}" for v in (dark, rough))])
     share = f"share on the background ({background.mean():.0%} of the pixels)"
-    return style.markdown(["", share, "roughness"], lines)
+    return tables.markdown(["", share, "roughness"], lines)
 
 
 def roughness(values):
-    """Mean difference between neighbouring pixels, as a multiple of the mean pixel."""
+    """Return the mean difference between neighbouring pixels as a multiple of the mean pixel."""
     steps = [np.abs(np.diff(values, axis=axis)).mean() for axis in (0, 1)]
     return float(np.mean(steps) / values.mean())

@@ -1,19 +1,21 @@
 """How much the sizes of the patches matter: simulations A, B and C with other sizes than the best.
 
-The optimum is that of a grid on 2,000 samples (5-fold cross-validation). Then each setting is
-scored on 500 other samples by 10-fold stratified cross-validation, and compared with the optimum:
+The optimum comes from a grid on 2,000 samples (5-fold cross-validation). Each setting is then
+scored on 500 other samples by 10-fold stratified cross-validation and compared with the optimum, as
 the difference of accuracies in units of the standard deviation of the optimum's folds.
 """
 
 from pathlib import Path
 
-import models
 import numpy as np
-import style
-from simulations import SIMULATIONS
 from sklearn.model_selection import StratifiedKFold
-from store import Task, read, write_whole
-from style import plt
+
+from experiments import models
+from experiments.simulations import SIMULATIONS
+from experiments.store import Task, read
+from measuring import tables
+from measuring.figures import plt, save
+from measuring.files import write_whole
 
 STUDY = Path(__file__).stem
 # stage -> samples, folds, seed of the data
@@ -63,7 +65,7 @@ def tasks(quick):
 
 
 def run(task):
-    """A row for each fold."""
+    """Return a row per fold."""
     key = task.key
     simulation = SIMULATIONS[key["data"]]
     samples, folds, seed = STAGES[key["stage"]]
@@ -89,16 +91,16 @@ SETTING = ("min_rows", "max_rows", "min_columns", "max_columns")
 
 
 def scores(rows, data, stage):
-    """Accuracies of the folds by setting."""
+    """Return the accuracies of the folds by setting."""
     rows = [row for row in rows if row["data"] == data and row["stage"] == stage]
     return {
         setting: np.array([row["accuracy"] for row in sorted(found, key=lambda row: row["fold"])])
-        for setting, found in style.group(rows, *SETTING).items()
+        for setting, found in tables.group(rows, *SETTING).items()
     }
 
 
 def optimum(rows, data):
-    """The setting that is best on the grid; none while a setting has but one of its stages."""
+    """Return the best setting of the grid, or None while a setting lacks one of its stages."""
     grid, folds = scores(rows, data, "grid"), scores(rows, data, "folds")
     if grid.keys() != folds.keys():
         return None
@@ -106,7 +108,7 @@ def optimum(rows, data):
 
 
 def z_scores(accuracies, reference):
-    """In units of the spread of the optimum's folds."""
+    """Return differences from the optimum in units of the spread of its folds."""
     return (accuracies - reference.mean()) / reference.std(ddof=1)
 
 
@@ -121,7 +123,8 @@ def figures(csvs, pngs):
     lines = []
     for axes, data in zip(panels[0], names, strict=True):
         folds, best = scores(rows, data, "folds"), optimum(rows, data)
-        # The folds of B hardly differ, so that z-scores would say nothing: accuracy, as the paper.
+        # The folds of B hardly differ and z-scores would say nothing, so it shows accuracy as the
+        # paper does.
         plain = data == "B"
         means = {
             setting: (values if plain else z_scores(values, folds[best])).mean()
@@ -143,9 +146,9 @@ def figures(csvs, pngs):
                 f"{near} of {len(folds)}",
             ]
         )
-    style.save(figure, Path(pngs) / "misspecification.png")
+    save(figure, Path(pngs) / "misspecification.png")
     header = ["", "optimum", "accuracy", "worst", "accuracy", "within one deviation"]
-    write_whole(Path(csvs) / "misspecification.md", style.markdown(header, lines))
+    write_whole(Path(csvs) / "misspecification.md", tables.markdown(header, lines))
 
 
 def papers_choice(data):
@@ -154,7 +157,7 @@ def papers_choice(data):
 
 
 def draw_map(axes, means, frames, plain):
-    """Settings as cells: smallest against largest size, or heights against widths."""
+    """Draw settings as cells: smallest against largest size, or heights against widths."""
     one_axis = all(setting[:2] == (1, 1) for setting in means)
 
     def place(setting):

@@ -8,28 +8,28 @@ import functools
 import statistics
 from pathlib import Path
 
-import models
 import numpy as np
-import published
-import style
-from simulations import ABSENT, error_table, fit_and_test
-from store import Task, read, write_whole
-from style import plt
 
+from experiments import models, published, style
+from experiments.simulations import ABSENT, error_table, fit_and_test
+from experiments.store import Task, read
+from measuring import tables
+from measuring.figures import plt, save
+from measuring.files import write_whole
 from morforest.datasets import load_mnist
 
 STUDY = Path(__file__).stem
 DATA = "MNIST"
 SIZES = (100, 200, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000)
 REPEATS = 5
-# What takes minutes is repeated less often: at most so many repeats from a size on.
+# What takes minutes is repeated less often: at most this many repeats from a size on.
 FEWER = {10_000: 3, 30_000: 1}
 OFTEN = {"MORF": {}, "SPORF": {}, "RF": {}, "ConvNet": {}}  # fast, or the one to beat
 QUICK_SIZES = (100, 1000)
 QUICK_REPEATS = 1
 
-# CPU-seconds of a fit of 10,000 images and of predicting 10,000, rough, and the power of n by which
-# the fit grows.
+# Rough CPU-seconds of a fit to 10,000 images and of predicting 10,000, and the power of n by which
+# the time of the fit grows.
 COSTS = {
     "MORF": (5.0, 0.6, 1.1),
     "SPORF": (5.0, 1.0, 1.1),
@@ -46,7 +46,7 @@ COSTS = {
 
 
 def tasks(quick):
-    images()  # says what is missing before any work
+    images()  # fails before any work if data are missing
     return [
         Task(
             STUDY,
@@ -85,7 +85,7 @@ def run(task):
 
 
 def chosen(y, n, repeat):
-    """The training images of a repeat; at least one of each class, which 100 at random may lack."""
+    """Return the training images of a repeat, with each class, which 100 at random may lack."""
     order = np.random.RandomState(repeat).permutation(len(y))
     first = np.unique(y[order], return_index=True)[1]
     return np.concatenate([order[np.sort(first)], np.delete(order, first)])[:n]
@@ -109,13 +109,13 @@ def figures(csvs, pngs):
     panels[0].set_ylabel("test error, mean ± standard error")
     figure.suptitle("MNIST", weight="bold")
     style.legend(figure, panels)
-    style.save(figure, Path(pngs) / "mnist.png")
+    save(figure, Path(pngs) / "mnist.png")
     write_whole(Path(csvs) / "mnist.md", error_table(rows, authors))
     write_whole(Path(csvs) / "mnist-published.md", published_table(rows, authors["MORF"]))
 
 
 def published_table(rows, authors):
-    """Where the authors' single fit lies among ours."""
+    """Tell where the authors' single fit lies among ours."""
     lines = []
     for n, rate in authors.items():
         ours = [row["error"] for row in rows if (row["n"], row["classifier"]) == (n, "MORF")]
@@ -125,11 +125,11 @@ def published_table(rows, authors):
         lines.append(
             [
                 f"{n:,}",
-                style.rate_and_error(ours),
-                style.rate(spread),
-                style.rate(rate),
+                tables.rate_and_error(ours),
+                tables.rate(spread),
+                tables.rate(rate),
                 f"{(statistics.mean(ours) - rate) / spread:+.1f}",
             ]
         )
     heads = ["n", "ours", "spread of one fit", "published", "ours less published, in spreads"]
-    return style.markdown(heads, lines)
+    return tables.markdown(heads, lines)

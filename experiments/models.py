@@ -40,9 +40,9 @@ NAMES = (
     "ConvNet",
     "MiniRocket",
 )
-# Those that take samples in their shape; the others want rows.
+# These take samples in their shape; the others need rows.
 SHAPED = ("MORF", "SPORF", "RF", "ConvNet", "MiniRocket")
-# Shorter series than this have no room for MiniRocket's kernels.
+# Shorter series than this have no room for the kernels of MiniRocket.
 SHORTEST_SERIES = 9
 
 
@@ -52,17 +52,17 @@ class Classifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     model : estimator
-        The model; a fit leaves it alone, and its fitted copy is `model_`. It meets the classes as
-        0, 1, 2, ...
+        The model. A fit does not change it, and its fitted copy is `model_`, which sees the classes
+        as 0, 1, 2, ...
     flat : bool, default=False
-        Whether it wants each sample as a row, rather than in its shape.
+        Whether it takes each sample as a row rather than in its shape.
     standardize : bool, default=False
         Whether to subtract the mean and divide by the standard deviation of the training values.
     channels : bool, default=False
         Whether the first axis of a sample holds channels, each with a mean and a standard deviation
         of its own.
     threads : int, default=1
-        Threads of the linear algebra beneath the model. Its own are its own matter.
+        Threads of the linear algebra beneath the model, besides those that it starts itself.
     """
 
     def __init__(self, model, *, flat=False, standardize=False, channels=False, threads=1):
@@ -94,7 +94,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             return self.classes_[self.model_.predict(self._ready(X))]
 
     def predict_proba(self, X):
-        """Probabilities; those of a model without are scores between 0 and 1, good for ranking."""
+        """Return probabilities, or for models without them scores between 0 and 1 to rank by."""
         rows = self._ready(X)
         with threadpool_limits(self.threads):
             if hasattr(self.model_, "predict_proba"):
@@ -115,7 +115,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
 @contextlib.contextmanager
 def needs(library: str, name: str) -> Iterator[None]:
-    """Says what to install where an import fails."""
+    """Say what to install if an import fails."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -128,7 +128,7 @@ def needs(library: str, name: str) -> Iterator[None]:
 
 
 def patch(shape: tuple[int, ...], **given) -> Patch:
-    """Sizes are written for rows and columns: a single series has columns alone."""
+    """Return a patch. Sizes are given for rows and columns; a single series has only columns."""
     return Patch(**{key: tuple(value[-len(shape) :]) for key, value in given.items()})
 
 
@@ -143,7 +143,7 @@ def table() -> dict:
 
 
 def section(data: str) -> str:
-    """The part of hyperparameters.toml that holds for a data set."""
+    """Return the name of the part of hyperparameters.toml that holds for a data set."""
     sections = {
         name: key
         for key, content in table().items()
@@ -156,7 +156,7 @@ def section(data: str) -> str:
 
 
 def settings(name: str, data: str) -> dict:
-    """The hyperparameters of a classifier for a data set."""
+    """Return the hyperparameters of a classifier for a data set."""
     if name not in NAMES:
         raise ValueError(f"name must be one of {', '.join(NAMES)}, got {name!r}.")
     found = table()["every"][name] | table()[section(data)].get(name, {})
@@ -166,7 +166,7 @@ def settings(name: str, data: str) -> dict:
 
 
 def names_for(data: str) -> tuple[str, ...]:
-    """The classifiers for a data set: MiniRocket takes series alone."""
+    """Return the classifiers for a data set; MiniRocket takes only series."""
     images = table()[section(data)].get("images", False)
     return tuple(name for name in NAMES if not (images and name == "MiniRocket"))
 
@@ -180,7 +180,7 @@ def make(
     seed: int,
     threads: int,
 ) -> Classifier:
-    """A classifier for samples of a shape, with the hyperparameters of a data set, not yet fitted.
+    """Return an unfitted classifier for samples of a shape, with the hyperparameters of a data set.
 
     `rows` is the number of training samples and `classes` that of their classes. The forests of
     this library are in `model_` after a fit.
@@ -203,7 +203,7 @@ def make(
 
 
 def model(name: str, given: dict, shape: tuple[int, ...], rows: int, seed: int, threads: int):
-    """The estimator of that name in its own library. Those without a seed hold nothing random."""
+    """Return the estimator of that name in its own library; those without a seed are not random."""
     match name:
         case "MORF":
             return forest(patch(shape, **given.pop("patch", {})), given, seed, threads)
@@ -230,7 +230,7 @@ def model(name: str, given: dict, shape: tuple[int, ...], rows: int, seed: int, 
             return XGBClassifier(**given, n_jobs=threads, random_state=seed)
         case "ConvNet":
             with needs("torch", name):
-                from networks import ConvNet
+                from experiments.networks import ConvNet
             return ConvNet(**given, threads=threads, random_state=seed)
         case "MiniRocket":
             if shape[-1] < SHORTEST_SERIES:

@@ -15,15 +15,15 @@ CONV = {1: nn.Conv1d, 2: nn.Conv2d}
 POOL = {1: nn.MaxPool1d, 2: nn.MaxPool2d}
 PAD = {1: nn.ZeroPad1d, 2: nn.ZeroPad2d}
 
-# Fewest rows from which a held-out loss is taken, and the largest share they may have.
+# The fewest rows that a held-out loss needs, and the largest share that they may have.
 FEWEST_HELD_OUT = 10
 LARGEST_SHARE = 0.25
-# Rows that pass through a network at once where no gradient is asked for: bounds memory.
+# Rows that pass through a network at once without gradients; this bounds memory.
 ROWS_AT_ONCE = 500
 
 
 def input_shape(shape: tuple[int, ...], dims: int) -> tuple[int, ...]:
-    """(channels, *sizes) of a sample as the first layer sees it.
+    """Return (channels, *sizes) of a sample as the first layer sees it.
 
     A network over one axis takes the others as its channels; one over two takes a sample as an
     image of one channel, whose rows may be the channels of a series.
@@ -36,14 +36,14 @@ def input_shape(shape: tuple[int, ...], dims: int) -> tuple[int, ...]:
 
 
 def build(layers: list[dict], dims: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
-    """The network for samples of a shape: `layers` as hyperparameters.toml explains them."""
+    """Return the network for samples of a shape; hyperparameters.toml explains `layers`."""
     channels, *sizes = input_shape(shape, dims)
     modules: list[nn.Module] = []
     features = None  # how many, once the samples are flat
     for layer in layers:
         match layer:
             case {"conv": filters, "window": window}:
-                # An even window has no middle: the one zero more goes to the end.
+                # An even window has no middle, so the extra zero goes to the end.
                 before, after = (window - 1) // 2, window // 2
                 if before == after:
                     modules.append(CONV[dims](channels, filters, window, padding=before))
@@ -76,7 +76,7 @@ def build(layers: list[dict], dims: int, shape: tuple[int, ...], classes: int) -
 
 @contextlib.contextmanager
 def private_state(threads: int, seed: int) -> Iterator[None]:
-    """PyTorch with so many threads and a generator of its own; both as before afterwards."""
+    """Give PyTorch a number of threads and a generator of its own, and restore both afterwards."""
     previous = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -88,7 +88,7 @@ def private_state(threads: int, seed: int) -> Iterator[None]:
 
 
 def hold_out(y: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to train on and rows to stop by: stratified, or all rows and none where they are few."""
+    """Return rows to train on and rows to stop by, stratified; all and none if there are few."""
     counts = np.bincount(y)
     held_out = max(round(share * len(y)), FEWEST_HELD_OUT, len(counts))
     rows = np.arange(len(y))
@@ -98,7 +98,7 @@ def hold_out(y: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.nda
 
 
 class ConvNet(ClassifierMixin, BaseEstimator):
-    """A network of convolutions, trained with Adam until a held-out loss stops to fall.
+    """A convolutional network, trained with Adam until a held-out loss stops falling.
 
     Parameters are explained in hyperparameters.toml. Samples are numbers of a modest range
     (standardise them), of shape (n, *shape). Each fit starts from fresh weights; the same data,
@@ -172,7 +172,7 @@ class ConvNet(ClassifierMixin, BaseEstimator):
         return torch.from_numpy(rows).reshape(len(X), *input_shape(self.shape_, self.dims))
 
     def _train_until_worse(self, inputs, targets, train, held_out) -> None:
-        """Rounds until `patience` of them bring no lower held-out loss; keeps the best weights."""
+        """Train until `patience` rounds bring no lower held-out loss, and keep the best weights."""
         batches = self._batches(inputs, targets, train)
         fewest, most = self.round_updates
         a_round = min(max(math.ceil(len(train) / self.batch_size), fewest), most)
@@ -191,7 +191,7 @@ class ConvNet(ClassifierMixin, BaseEstimator):
         self.network_.load_state_dict(weights)
 
     def _train(self, batches, updates, optimizer=None):
-        """So many updates; returns the optimizer, whose moments the next call goes on from."""
+        """Make some updates; return the optimizer, with whose moments the next call continues."""
         if optimizer is None:
             optimizer = torch.optim.Adam(self.network_.parameters(), lr=self.learning_rate)
         self.network_.train()
@@ -204,7 +204,7 @@ class ConvNet(ClassifierMixin, BaseEstimator):
         return optimizer
 
     def _batches(self, inputs, targets, rows) -> Iterator[tuple[Tensor, Tensor]]:
-        """Batches without end: each pass over the rows in an order of its own."""
+        """Yield batches without end; each pass over the rows has an order of its own."""
         rows = torch.from_numpy(rows)
         while True:
             for batch in rows[torch.randperm(len(rows))].split(self.batch_size):

@@ -1,25 +1,32 @@
-"""The tables of the docs: copied from the results into marked places, never typed.
+"""Generated parts of the pages: copied from the results into marked places, never typed.
 
-A place begins with `<!-- table NAME -->` and ends with `<!-- end -->`; between them stands
-results/NAME.md.
+Between `<!-- table NAME -->` and `<!-- end -->` stands results/NAME.md. Within a sentence, between
+`<!-- duration NAME -->` and `<!-- end -->`, stands results/duration-NAME.md.
 """
 
 import re
 from pathlib import Path
 
-from store import FOLDER, write_whole
+from experiments.store import FOLDER
+from measuring.files import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
-PLACE = re.compile(r"(<!-- table (?P<name>[\w-]+) -->\n)(?P<old>.*?)(?=<!-- end -->)", re.DOTALL)
+TABLE = re.compile(r"(<!-- table (?P<name>[\w-]+) -->\n)(?P<old>.*?)(?=<!-- end -->)", re.DOTALL)
+DURATION = re.compile(
+    r"(<!--\s+duration\s+(?P<name>[\w-]+)\s+-->)(?P<old>.*?)(?=<!-- end -->)", re.DOTALL
+)
+
+
+def pages(root: Path = ROOT) -> list[Path]:
+    """Return the pages that may have marked places."""
+    found = [root / "README.md", root / "experiments" / "README.md"]
+    return [path for path in (*found, *sorted((root / "docs").glob("*.md"))) if path.exists()]
 
 
 def fill(root: Path = ROOT, results: Path = FOLDER) -> list[str]:
-    """Bring every marked place up to date, of the README and of each page in docs.
-
-    Returns the tables that are not there.
-    """
+    """Bring every marked place up to date. Return the names of results that do not exist."""
     missing = []
-    for page in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
+    for page in pages(root):
         old = page.read_text()
         new = filled(old, results)
         if new != old:
@@ -29,14 +36,20 @@ def fill(root: Path = ROOT, results: Path = FOLDER) -> list[str]:
 
 
 def names(text: str) -> list[str]:
-    return [match["name"] for match in PLACE.finditer(text)]
+    """Return the results that a page shows."""
+    tables = [match["name"] for match in TABLE.finditer(text)]
+    return tables + [f"duration-{match['name']}" for match in DURATION.finditer(text)]
 
 
 def filled(text: str, results: Path) -> str:
-    def replace(match):
-        table = results / f"{match['name']}.md"
-        if not table.exists():
-            return match[0]
-        return f"{match[1]}\n{table.read_text().strip()}\n\n"
+    """Return a page with its marked places up to date; places without a result stay as they are."""
 
-    return PLACE.sub(replace, text)
+    def table(match):
+        new = results / f"{match['name']}.md"
+        return f"{match[1]}\n{new.read_text().strip()}\n\n" if new.exists() else match[0]
+
+    def duration(match):
+        new = results / f"duration-{match['name']}.md"
+        return f"{match[1]}{new.read_text().strip()}" if new.exists() else match[0]
+
+    return DURATION.sub(duration, TABLE.sub(table, text))

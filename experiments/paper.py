@@ -1,14 +1,14 @@
 """The experiments of the MORF paper, and beyond: run them all, write tables, draw figures.
 
-    python experiments/paper.py                      the paper's; results/*.csv, *.md and *.png
-    python experiments/paper.py --beyond             those beyond the paper
-    python experiments/paper.py --quick              the same in small; results/quick
-    python experiments/paper.py --only mnist         one study, or several
-    python experiments/paper.py --match data=A n=200 the tasks with these values alone
-    python experiments/paper.py --figures            tables and figures again, without training
-    python experiments/paper.py --list               what would be run
+    python -m experiments.paper                       the paper's; results/*.csv, *.md and *.png
+    python -m experiments.paper --beyond              those beyond the paper
+    python -m experiments.paper --quick               the same at a small scale; results/quick
+    python -m experiments.paper --only mnist          one study, or several
+    python -m experiments.paper --match data=A n=200  only the tasks with these values
+    python -m experiments.paper --figures             tables and figures from stored rows
+    python -m experiments.paper --list                what would be run
 
-A run that is stopped goes on where it was when it is started again.
+An interrupted run resumes where it stopped when it is started again.
 """
 
 import argparse
@@ -17,14 +17,11 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import beyond_claims
-import claims
-import page
-import runner
-from progress import Progress, duration
-from store import FOLDER, Store, folder
+from experiments import beyond_claims, claims, durations, page, runner
+from experiments.progress import Progress, duration
+from experiments.store import FOLDER, Store, folder
 
-# In the order of the work: MNIST, the longest, is last. Each is a module with tasks(quick),
+# In the order of the work; MNIST, the longest, is last. Each is a module with tasks(quick),
 # run(task) and figures(csvs, pngs).
 STUDIES = (
     "projections",
@@ -43,7 +40,10 @@ BEYOND = (
     "beyond_series",
     "beyond_volumes",
     "beyond_images",
+    "mechanisms",
 )
+# The targets of the Makefile, by the studies that they run.
+COMMANDS = {"paper": STUDIES, "beyond": BEYOND}
 # More pictures of the same rows.
 VIEWS = ("complexity", "times")
 
@@ -54,13 +54,14 @@ def arguments(words=None):
     )
     add = parser.add_argument
     add("--quick", action="store_true", help="fewer sizes, repeats and test samples")
-    add("--beyond", action="store_true", help="the studies beyond the paper instead of its own")
+    add("--tiny", action="store_true", help="one task per study and classifier, to try the suite")
+    add("--beyond", action="store_true", help="run the studies beyond the paper instead of its own")
     names = (*STUDIES, *BEYOND)
     add("--only", nargs="+", choices=names, metavar="STUDY", help=", ".join(names))
     add("--match", nargs="+", type=condition, default=[], metavar="KEY=VALUE")
     add("--figures", action="store_true", help="train nothing")
     add("--list", action="store_true", help="count the tasks, and do nothing")
-    add("--jobs", type=int, default=2, help="processes, of one thread each; default: 2")
+    add("--jobs", type=int, default=2, help="number of processes of one thread each; default: 2")
     add("--out", type=Path, help="folder of the results")
     args = parser.parse_args(words)
     if args.jobs < 1:
@@ -77,14 +78,14 @@ def condition(text):
 
 
 def plan(args, store):
-    """The tasks that are left, and the studies that cannot be run."""
+    """Return the tasks that are left, and the studies that cannot be run."""
     left, impossible = [], {}
     for name in (*STUDIES, *BEYOND):
         if name not in args.only:
             continue
         try:
-            tasks = importlib.import_module(name).tasks(args.quick)
-        except (OSError, ValueError, LookupError) as error:  # its data is not to be had
+            tasks = importlib.import_module(f"experiments.{name}").tasks(args.quick)
+        except (OSError, ValueError, LookupError) as error:  # its data are not available
             impossible[name] = str(error)
             continue
         tasks = [
@@ -92,13 +93,25 @@ def plan(args, store):
             for task in tasks
             if all(str(task.key.get(key)) == value for key, value in args.match)
         ]
-        # Cheap ones first, so that every figure has points early.
+        if args.tiny:
+            tasks = cheapest(tasks)
+        # Cheap tasks come first, so that every figure has points early.
         left += sorted(store.pending(tasks), key=lambda task: task.cost)
     return left, impossible
 
 
+def cheapest(tasks):
+    """Return the cheapest task of each classifier; of a study without classifiers, one task."""
+    found = {}
+    for task in tasks:
+        name = task.key.get("classifier")
+        if name not in found or task.cost < found[name].cost:
+            found[name] = task
+    return list(found.values())
+
+
 def measure(tasks, args, store):
-    """Run the tasks; returns how many failed for each reason."""
+    """Run the tasks, and return how many failed for each reason."""
     progress = Progress(tasks, args.jobs)
     reasons = Counter()
 
@@ -107,7 +120,7 @@ def measure(tasks, args, store):
         progress.finish(task, seconds)
 
     def failed(task, reason):
-        if not reasons[reason]:  # the same trouble is told once
+        if not reasons[reason]:  # report the same trouble once
             progress.say(f"FAILED {task}: {reason}")
         reasons[reason] += 1
         progress.finish(task)
@@ -117,11 +130,12 @@ def measure(tasks, args, store):
 
 
 def draw(csvs):
-    """Tables and figures of everything that has rows."""
+    """Draw tables and figures of everything that has rows."""
     for name in (*STUDIES, *BEYOND, *VIEWS):
-        importlib.import_module(name).figures(csvs, csvs)
+        importlib.import_module(f"experiments.{name}").figures(csvs, csvs)
     claims.write(csvs)
     beyond_claims.write(csvs)
+    durations.write(csvs, COMMANDS)
     if csvs == FOLDER:
         missing = page.fill()
         if missing:
@@ -132,7 +146,7 @@ def draw(csvs):
 
 def main(words=None):
     args = arguments(words)
-    csvs = args.out or folder(args.quick)
+    csvs = args.out or folder(args.quick, args.tiny)
     store = Store(csvs)
     troubles = 0
     if not args.figures:
@@ -147,6 +161,8 @@ def main(words=None):
         reasons = measure(tasks, args, store) if tasks else Counter()
         for reason, count in reasons.items():
             print(f"{count} tasks failed: {reason}", file=sys.stderr)
+        if args.tiny and len(impossible) < len(args.only):
+            impossible = {}  # a trial of the suite may lack data
         troubles = len(impossible) + len(reasons)
     draw(csvs)
     print(f"Results: {csvs}", file=sys.stderr)
@@ -157,4 +173,4 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except KeyboardInterrupt:
-        sys.exit("\nStopped. What was done is in the result files; start again to go on.")
+        sys.exit("\nInterrupted. Finished tasks are in the result files; start again to resume.")

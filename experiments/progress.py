@@ -1,18 +1,18 @@
-"""How far a run is, and how long it will still take."""
+"""How far a run has come, and how long it will still take."""
 
 import sys
 import time
 
 WIDTH = 24
 PAUSE = 15.0  # seconds between lines where there is no terminal
-# A guess counts as much as so many seconds of measured work.
+# A guess counts as much as this many seconds of measured work.
 TRUST = 30.0
 
 
 class Progress:
-    """A bar that is redrawn on a terminal, or a line now and then elsewhere.
+    """A bar that is redrawn on a terminal, or lines at intervals elsewhere.
 
-    Time left comes from the tasks' costs, corrected by how long tasks of the same kind took.
+    The time left is estimated from the tasks' costs, corrected by how long similar tasks took.
     """
 
     def __init__(self, tasks, jobs, stream=None):

@@ -1,7 +1,7 @@
 """What each dictionary lets a split look at: examples of atoms, and the features they join.
 
-The idea of the paper's first figure. Features are the nodes of a graph, and two are joined if an
-atom may use both: none in a random forest, any two in SPORF, neighbours in MORF.
+This is the idea of the paper's first figure. Features are the nodes of a graph, and two are joined
+if an atom may use both: none in a random forest, any two in SPORF, neighbours in MORF.
 """
 
 from collections.abc import Callable
@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import style
-from store import Task, read
-from style import plt
 
+from experiments import style
+from experiments.store import Task, read
+from measuring import tables
+from measuring.figures import plt, save
 from morforest import Atoms, Axis, Mixture, Patch, SparseOblique
 
 STUDY = Path(__file__).stem
@@ -23,7 +24,7 @@ DRAWS = 20_000
 
 
 def waves(side):
-    """Filters that look for light beside dark, at four angles and all places."""
+    """Return filters that look for light beside dark, at four angles and all places."""
     rows, columns = np.mgrid[:side, :side]
     filters = []
     for angle in np.pi * np.arange(4) / 4:
@@ -67,7 +68,7 @@ def tasks(quick):
 
 
 def run(task):
-    """Rows (atom, row, column, weight) of the examples, then (node, node, share) of the edges."""
+    """Return rows (atom, row, column, weight) of examples, then (node, node, share) of edges."""
     make = EXAMPLES[task.key["dictionary"]].make
     rows = []
     atoms = make(SIDE).sample((SIDE, SIDE), ATOMS, random_state=2).toarray()
@@ -94,7 +95,7 @@ def _row(kind, number, first, second, value):
 
 
 def figures(csvs, pngs):
-    rows = {key: found for (key,), found in style.group(read(csvs, STUDY), "dictionary").items()}
+    rows = {key: found for (key,), found in tables.group(read(csvs, STUDY), "dictionary").items()}
     names = [name for name in EXAMPLES if name in rows]
     if not names:
         return
@@ -125,17 +126,17 @@ def figures(csvs, pngs):
             if line == 0:
                 axes.set_title(f"atom {number + 1}", fontsize=8)
     figure.suptitle("What a split may look at: red is added, blue subtracted", weight="bold")
-    style.save(figure, Path(pngs) / "projections.png")
+    save(figure, Path(pngs) / "projections.png")
 
 
 def draw_graph(axes, edges):
-    """Nodes on a grid; the darker an edge, the more often an atom uses both ends."""
+    """Draw nodes on a grid; the darker an edge, the more often an atom uses both ends."""
     highest = max(max(row["value"] for row in edges), 1e-9)
     for row in edges:
         ends = np.array([divmod(row[end], GRAPH_SIDE) for end in ("first", "second")])
         share = row["value"] / highest
         if share > 0:
-            # Edges over several nodes are bent, or they would hide behind others.
+            # Edges over several nodes are bent, because others would hide them.
             middle = ends.mean(axis=0) + 0.12 * np.array([1, -1]) * (ends[1] - ends[0])[::-1]
             points = bend(ends[0], middle, ends[1])
             axes.plot(points[:, 1], points[:, 0], color="#d1495b", alpha=0.9 * share, linewidth=0.9)

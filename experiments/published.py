@@ -19,7 +19,7 @@ def table() -> dict:
 
 
 def errors(data: str) -> dict[str, dict[int, float]]:
-    """Error rates by classifier and number of training samples; none for data without."""
+    """Return error rates by classifier and number of training samples, where there are any."""
     found = table().get(data)
     if found is None:
         return {}

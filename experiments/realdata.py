@@ -1,8 +1,8 @@
-"""Real data: eleven sets of the UCR and UEA archives, three of EEG, one in two forms, and volumes.
+"""Real data: eleven sets of the UCR and UEA archives, three of EEG (one in two forms), volumes.
 
 They are read from a folder that you name, by an argument or by the variable MORFOREST_DATA;
 README.md describes its layout. Sets of the archives that are not there are fetched with aeon, if it
-is installed and the network allows, and kept in `.data`. Whatever the way, a checksum must be met.
+is installed and the network allows, and kept in `.data`. All must match a checksum.
 """
 
 import hashlib
@@ -12,14 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
+from measuring import arrays
+
 VARIABLE = "MORFOREST_DATA"
 KEPT = Path(__file__).resolve().parent.parent / ".data"  # what was fetched
 ARCHIVE = "UCR/UEA archive, timeseriesclassification.com"
 FINGER = "BCI competition II, set IV, as in the public repository sunjianjunraymon/CBFP-BCI-II-IV"
-GIVEN = ("X_train", "y_train", "X_test", "y_test")
+GIVEN = arrays.ARRAYS
 FRAGILITY_FOLDS = 10
-# The finger movements again, each electrode of the left less its mirror image of the right: what an
-# atom that only adds neighbours cannot form. Not another recording: comparisons over sets omit it.
+# The finger movements again, as each left electrode less its mirror image on the right, which an
+# atom that only adds neighbours cannot form. Comparisons over sets omit it: it is no new recording.
 CONTRAST = "finger-contrast"
 ADRENAL = "adrenal"
 
@@ -49,7 +51,7 @@ class DataSet:
 
 
 class Unavailable(LookupError):
-    """A set is not there, or not what it should be; the message says what to do."""
+    """A set is missing, or is not what it should be; the message says what to do."""
 
 
 CHECKSUMS = {
@@ -114,7 +116,7 @@ RECORDINGS = tuple(name for name in SOURCES if name != ADRENAL)
 
 
 def load(name, folder=None):
-    """The set of that name from `folder`, by default the one that MORFOREST_DATA names."""
+    """Return the set of that name from `folder`, by default the one that MORFOREST_DATA names."""
     if name not in SOURCES:
         raise ValueError(f"no data set {name!r}; there are {', '.join(SOURCES)}")
     source = SOURCES[name]
@@ -123,18 +125,18 @@ def load(name, folder=None):
         missing = [key for key in source.arrays if key not in stored]
         if missing:
             raise Unavailable(f"{path} lacks {', '.join(missing)}; {_wanted(source)}.")
-        arrays = {key: stored[key] for key in source.arrays}
-    if checksum(arrays.values()) != source.checksum:
+        found = {key: stored[key] for key in source.arrays}
+    if checksum(found.values()) != source.checksum:
         raise Unavailable(
             f"{path} does not hold the data of our results (checksum "
-            f"{checksum(arrays.values())}, expected {source.checksum}): replace it by a copy from "
+            f"{checksum(found.values())}, expected {source.checksum}): replace it by a copy from "
             f"{source.origin}; {_wanted(source)}."
         )
-    return _form(name, arrays)
+    return _form(name, found)
 
 
 def left_less_right(X, channels):
-    """Channels in pairs: odd numbers are on the left, each has the next even one for a mirror."""
+    """Subtract right from left channels: an odd number has the next even one as its mirror."""
     at = {channel: i for i, channel in enumerate(channels)}
     pairs = [
         (channel, f"{channel[:-1]}{int(channel[-1]) + 1}")
@@ -144,33 +146,33 @@ def left_less_right(X, channels):
     return np.stack([X[:, at[left]] - X[:, at[right]] for left, right in pairs], axis=1)
 
 
-def _form(name, arrays):
+def _form(name, found):
     if name == "ssvep":
-        blocks = arrays["block"]
+        blocks = found["block"]
         folds = tuple(
             (np.flatnonzero(blocks != b), np.flatnonzero(blocks == b)) for b in np.unique(blocks)
         )
-        return DataSet(name, arrays["X"], arrays["y"].astype(np.int64), folds)
+        return DataSet(name, found["X"], found["y"].astype(np.int64), folds)
     if name == "fragility":
-        subjects = arrays["subject"]
+        subjects = found["subject"]
         folds = tuple(
             tuple(
-                np.flatnonzero(np.isin(subjects, arrays[f"fold{i}_{part}_subjects"]))
+                np.flatnonzero(np.isin(subjects, found[f"fold{i}_{part}_subjects"]))
                 for part in ("train", "test")
             )
             for i in range(FRAGILITY_FOLDS)
         )
-        return DataSet(name, arrays["X"], arrays["y"].astype(np.int64), folds, subjects)
-    X = np.concatenate([arrays["X_train"], arrays["X_test"]])
+        return DataSet(name, found["X"], found["y"].astype(np.int64), folds, subjects)
+    X = np.concatenate([found["X_train"], found["X_test"]])
     if name == CONTRAST:
-        X = left_less_right(X, arrays["channels"])
-    y = np.concatenate([arrays["y_train"], arrays["y_test"]]).astype(np.int64)
-    rows, n = np.arange(len(X)), len(arrays["X_train"])
+        X = left_less_right(X, found["channels"])
+    y = np.concatenate([found["y_train"], found["y_test"]]).astype(np.int64)
+    rows, n = np.arange(len(X)), len(found["X_train"])
     return DataSet(name, X, y, ((rows[:n], rows[n:]),))
 
 
 def find(name, folder=None):
-    """The file of a set: in the folder, among what was fetched before, or fetched now."""
+    """Return the file of a set from the folder, from what was fetched before, or fetched now."""
     source = SOURCES[name]
     given = folder or os.environ.get(VARIABLE)
     if given and not Path(given).expanduser().is_dir():
@@ -198,42 +200,39 @@ def _wanted(source):
 
 
 def fetch(name, path):
-    """Put a set of the archives there. Returns why not, if not."""
+    """Fetch a set of the archives to a path. Return None, or the reason of a failure."""
     try:
         from aeon.datasets import load_classification
     except ImportError as error:
         return str(error)
     try:
         parts = [load_classification(name, split=split) for split in ("train", "test")]
-    except Exception as error:  # of the network, the archive or the parser: aeon has no common one
+    except Exception as error:  # aeon has no common error for network, archive and parser
         return f"{type(error).__name__}: {error}"
     classes = sorted({label for _, y in parts for label in y}, key=_class_order)
-    arrays = {}
-    for part, (X, y) in zip(("train", "test"), parts, strict=True):
-        arrays[f"X_{part}"] = X.astype(np.float32)
-        arrays[f"y_{part}"] = np.array([classes.index(label) for label in y], dtype=np.uint8)
-    found = checksum(arrays[key] for key in GIVEN)
+    given = []  # in the order of GIVEN
+    for X, y in parts:
+        given.append(X.astype(np.float32))
+        given.append(np.array([classes.index(label) for label in y], dtype=np.uint8))
+    found = checksum(given)
     if found != SOURCES[name].checksum:
         return f"what came has the checksum {found}, expected {SOURCES[name].checksum}"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"unfinished-{path.name}")
-    np.savez_compressed(unfinished, **arrays)
-    unfinished.replace(path)
+    arrays.save(path, *given, compressed=True)
     return None
 
 
 def _class_order(label):
-    """10 comes after 9; other labels are in the order of their letters."""
+    """Sort numbers by value, so that 10 comes after 9, and other labels by their letters."""
     try:
         return (0, float(label), label)
     except ValueError:
         return (1, 0.0, label)
 
 
-def checksum(arrays):
-    """The same for the same values: of numbers as little-endian float32, of text as UTF-8."""
+def checksum(values):
+    """Return a checksum of values: of numbers as little-endian float32, of text as UTF-8."""
     digest = hashlib.sha256()
-    for array in arrays:
+    for array in values:
         digest.update(repr(array.shape).encode())
         if array.dtype.kind == "U":
             digest.update("\n".join(array.ravel()).encode())

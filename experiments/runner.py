@@ -1,4 +1,4 @@
-"""Tasks in worker processes: one thread each, and the death of one is not that of the run."""
+"""Tasks in worker processes with one thread each; a run survives the death of a worker."""
 
 import contextlib
 import importlib
@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from multiprocessing.connection import wait
 
-from store import Task
+from experiments.store import Task
 
-# Set before a worker starts, so that every library finds them when it is loaded.
+# These are set before a worker starts, so that every library finds them when it is loaded.
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA")
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in THREADS}
 ONE_THREAD["VECLIB_MAXIMUM_THREADS"] = "1"
@@ -23,6 +23,7 @@ def run(
     jobs: int,
     finished: Callable[[Task, dict | list[dict], float], None],
     failed: Callable[[Task, str], None],
+    package: str = "experiments",
 ) -> None:
     """Do the tasks in order, `jobs` at a time, each by the module that its study is named after.
 
@@ -34,7 +35,7 @@ def run(
     try:
         while waiting or any(worker.task for worker in workers):
             while waiting and len(workers) < jobs:
-                workers.append(_Worker())
+                workers.append(_Worker(package))
             for worker in workers:
                 if waiting and worker.task is None:
                     worker.give(waiting.popleft())
@@ -63,11 +64,11 @@ def run(
 
 
 class _Worker:
-    def __init__(self):
-        # A fresh interpreter: forked copies of threaded libraries can hang.
+    def __init__(self, package):
+        # A fresh interpreter, because forked copies of threaded libraries can hang.
         context = multiprocessing.get_context("spawn")
         self.connection, far_end = context.Pipe()
-        self.process = context.Process(target=_work, args=(far_end,), daemon=True)
+        self.process = context.Process(target=_work, args=(far_end, package), daemon=True)
         self.process.start()
         far_end.close()  # so that the worker's death ends the connection
         self.task = None
@@ -84,14 +85,14 @@ class _Worker:
         self.process.join()
 
 
-def _work(connection):
-    """What a worker does until the near end is gone."""
+def _work(connection, package):
+    """Do tasks until the other end of the connection is closed."""
     with contextlib.suppress(EOFError, KeyboardInterrupt, ConnectionError):
         while True:
             task = connection.recv()
             start = time.perf_counter()
             try:
-                rows = importlib.import_module(task.study).run(task)
+                rows = importlib.import_module(f"{package}.{task.study}").run(task)
                 answer = (True, rows, time.perf_counter() - start)
             except Exception as error:
                 place = traceback.extract_tb(error.__traceback__)[-1]

@@ -1,7 +1,7 @@
 """The study of time series and EEG: every classifier on every set of realdata.py.
 
-A fold is the split that the data come with, or a resample of it: rows are dealt anew, with as many
-of each class in training as there were. SSVEP is split by block, the fragility data by subject.
+A fold is the split that the data come with, or a resample of it, in which rows are assigned anew
+with as many of each class in training as before. SSVEP is split by block, fragility by subject.
 """
 
 import functools
@@ -9,14 +9,11 @@ import sys
 import time
 from pathlib import Path
 
-import models
 import numpy as np
-import realdata
-import series_figures
-import series_tables
-import stats
 from sklearn.base import clone
-from store import Task, read
+
+from experiments import models, realdata, series_figures, series_tables, stats
+from experiments.store import Task, read
 
 STUDY = "series"
 FOLDS = 10  # of a set that may be resampled
@@ -24,8 +21,8 @@ CURVES = ("finger", "fragility")  # sets whose ROC curves are kept: they stand i
 QUICK_SETS = ("GunPoint", "ItalyPowerDemand", "BasicMotions", "finger", "fragility")
 QUICK_FOLDS = 2
 
-# CPU-seconds of a task: a constant, and one for a million training values. Rough, measured once;
-# for the order of the tasks and the time left.
+# Rough CPU-seconds of a task: a constant, and a slope per million training values. They were
+# measured once, and serve the order of the tasks and the time left.
 SECONDS = {
     "MORF": (0.1, 2.0),
     "RF (scikit-learn)": (1.0, 10.0),
@@ -37,13 +34,13 @@ SECONDS = {
 OTHERS = (0.1, 1.5)
 
 # aeon compiles at the first fit of a process, one function for series of one channel and another
-# for more. That is no part of the seconds.
+# for more. This is not part of the seconds.
 COMPILED = "MiniRocket"
 compiled: set[bool] = set()
 
 
 def tasks(quick):
-    """What is to be done. Sets that cannot be had are named on screen, and left out."""
+    """Return what is to be done. Sets that are not available are named on screen and left out."""
     found, reasons = [], []
     for name in QUICK_SETS if quick else realdata.RECORDINGS:
         try:
@@ -81,12 +78,12 @@ def load(name):
 
 
 def folds_of(data):
-    """Splits by block or subject are all that there are; others can be resampled."""
+    """Return the number of folds: splits by block or subject are fixed, others are resampled."""
     return len(data.folds) if len(data.folds) > 1 else FOLDS
 
 
 def split(data, fold):
-    """Rows for training and for testing."""
+    """Return rows for training and for testing."""
     if fold < len(data.folds):
         return data.folds[fold]
     train, _ = data.folds[0]
@@ -144,7 +141,7 @@ def run(task):
 
 
 def compile_for(model, data, train, test):
-    """Let aeon compile before anything is timed, once a process for each of its functions."""
+    """Let aeon compile before anything is timed, once per process and function."""
     several = data.X.shape[1] > 1
     if several not in compiled:
         clone(model).fit(data.X[train], data.y[train]).predict(data.X[test])
@@ -152,7 +149,7 @@ def compile_for(model, data, train, test):
 
 
 def figures(csvs, pngs):
-    """Draw the figures and write the tables from the rows there are."""
+    """Draw the figures and write the tables from the stored rows."""
     rows = read(csvs, STUDY)
     if rows:
         series_figures.draw(rows, Path(pngs))

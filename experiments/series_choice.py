@@ -1,9 +1,9 @@
-"""How the pooled atoms of series were chosen: the ridge classifier with some dictionaries.
+"""How the pooled atoms of series were chosen: the ridge classifier with several dictionaries.
 
-    python experiments/series_choice.py [--repeats 4]
+    python -m experiments.series_choice [--repeats 4]
 
-Errors on the training parts of the archive sets, by cross-validation, and on sets that come with
-aeon, dealt anew: no test part that stands in another table here is looked at.
+Errors come from cross-validation on the training parts of the archive sets, and from new splits of
+sets that aeon includes. No test part that another table here shows is used.
 """
 
 import argparse
@@ -11,26 +11,27 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
-import realdata
-import style
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from store import machine, versions, write_whole
 
+from experiments import realdata
+from measuring import tables
+from measuring.files import write_whole
+from measuring.machine import machine, versions
 from morforest import AtomRidgeClassifier, Difference, Kernel, Mixture, Raw
-from morforest.named import choose_dictionary
+from morforest.dictionary._presets import choose_dictionary
 
 RESULT = Path(__file__).parent / "results" / "series-choice.md"
-SOLVED = ("BasicMotions", "CBF", "Coffee")  # next to no error, whatever the atoms
+SOLVED = ("BasicMotions", "CBF", "Coffee")  # hardly any error, whatever the atoms
 OTHERS = ("OSULeaf", "ACSF1", "JapaneseVowels", "PickupGestureWiimoteZ")
 LENGTHS = {"ACSF1": 486, "JapaneseVowels": 25, "PickupGestureWiimoteZ": 150}  # resampled to these
 FOLDS = 5
 
 
 def resampled(series, length):
-    """All series in one length, by linear interpolation."""
+    """Return all series with the same length, by linear interpolation."""
     places = np.linspace(0, 1, length)
     return np.array(
         [[np.interp(places, np.linspace(0, 1, len(c)), c) for c in one] for one in series]
@@ -38,15 +39,15 @@ def resampled(series, length):
 
 
 def with_counts(counts, kernels):
-    """The pooled atoms with other shares of counts and extremes, and other kernels."""
+    """Return a function that makes pooled atoms with other shares of proportions and kernels."""
 
     def make(shape):
-        found = choose_dictionary("series-pooled", shape, 0).dictionary
-        pool = ["ppv"] * counts + ["max", "min"] * (counts < 10)
+        found = choose_dictionary("series-pooled", shape, 1).dictionary
+        pool = ["proportion"] * counts + ["max", "min"] * (counts < 10)
         parts = [part.set_params(pool=pool) for part in found.dictionaries[:3]]
         weights = list(found.weights)
         if kernels == "rocket":
-            where = {"channels": [Raw(), Difference(1)], "pool": pool, "window": 1.0}
+            where = {"views": [Raw(), Difference(1)], "pool": pool, "window": 1.0}
             parts.append(Kernel("rocket", dilation="log", **where))
         elif kernels == "competing":
             parts.append(found.dictionaries[3])
@@ -92,7 +93,7 @@ def errors(X, y, X_test, y_test, seed):
     from aeon.transformations.collection.convolution_based import MiniRocket
 
     for name, make in OURS.items():
-        model = AtomRidgeClassifier(make(X.shape[1:]), channel_axis=0, random_state=seed)
+        model = AtomRidgeClassifier(make(X.shape[1:]), channel_axis=1, random_state=seed)
         yield name, np.mean(model.fit(X, y).predict(X_test) != y_test)
     peer = make_pipeline(
         MiniRocket(random_state=seed),
@@ -125,7 +126,7 @@ def main():
             *(f"{d.mean():+.4f} ± {d.std(ddof=1) / len(d) ** 0.5:.4f}" for d in apart),
         ]
     )
-    table = style.markdown(["error", *models], lines)
+    table = tables.markdown(["error", *models], lines)
     write_whole(RESULT, f"{table}\n{versions()}; {machine()}; {date.today()}\n")
     print(table)
 

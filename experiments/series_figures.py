@@ -3,12 +3,10 @@
 import math
 
 import numpy as np
-import realdata
-import series_tables
-import stats
-import style
-from series_tables import OURS, STAND_INS
-from style import plt
+
+from experiments import realdata, series_tables, stats, style
+from experiments.series_tables import OURS, STAND_INS
+from measuring.figures import plt, save
 
 OUR_COLOUR = style.CLASSIFIERS[OURS]["color"]
 OTHER_COLOUR, MARK_COLOUR = "#2e4057", "#edae49"
@@ -18,13 +16,13 @@ TITLES = {
     "ssvep": "SSVEP, EEG, 40 classes: mean AUC of each against the rest",
     "fragility": "Fragility, by subject (the public remains of the surgical outcome data)",
 }
-# Mean and standard deviation over ten folds of the AUC by subject: what the authors' published fold
-# predictions give, on 20 x 105 maps that are not public.
+# Mean and standard deviation of the AUC by subject over ten folds, computed from the authors'
+# published predictions on 20 x 105 maps that are not public.
 PUBLISHED = {"MORF": (0.8767, 0.0647), "SPORF": (0.8616, 0.0611)}
 
 
 def draw(rows, folder):
-    """Every figure that these rows allow."""
+    """Draw every figure that these rows allow."""
     for figure, name in (
         *((roc_curves(rows, name), f"roc-{name}") for name in STAND_INS),
         (auc_strips(rows), "auc"),
@@ -33,7 +31,7 @@ def draw(rows, folder):
         (score_table(rows), "scores"),
     ):
         if figure is not None:
-            style.save(figure, folder / f"series-{name}.png")
+            save(figure, folder / f"series-{name}.png")
 
 
 def colour(classifier):
@@ -41,7 +39,7 @@ def colour(classifier):
 
 
 def by_mean(columns):
-    """Classifiers of one set, the best mean score first."""
+    """Return the classifiers of one set, the best mean score first."""
     return sorted(columns, key=lambda c: -np.mean(columns[c]))
 
 
@@ -49,7 +47,7 @@ def by_mean(columns):
 
 
 def roc_curves(rows, name):
-    """A panel for each classifier: mean curve and the band of its folds, MORF's mean behind."""
+    """Draw a panel per classifier: its mean curve with the band of its folds, and MORF's mean."""
     rows = [
         {**row, "curve": np.array(row["roc"].split(), dtype=float)}
         for row in rows
@@ -96,7 +94,7 @@ def roc_curves(rows, name):
 
 
 def line(panel, curve, shade, width):
-    """A mean curve, from the corner where nothing is called positive."""
+    """Draw a mean curve, from the corner where nothing is predicted positive."""
     panel.plot([0, *stats.GRID], [0, *curve], color=shade, linewidth=width)
 
 
@@ -109,7 +107,7 @@ def spread_text(values):
 
 
 def auc_strips(rows):
-    """A dot for each fold and a line at the median, for the EEG sets."""
+    """Draw a dot per fold and a line at the median, for the EEG sets."""
     scores = series_tables.by_fold(rows, "auc")
     names = [name for name in TITLES if name in scores]
     if not names:
@@ -154,7 +152,7 @@ def published(panel, place, mean, spread):
 
 
 def critical_difference(rows):
-    """Mean ranks of accuracy on a line; a bar joins classifiers of which no two differ."""
+    """Draw mean ranks of accuracy on a line; bars join classifiers of which no two differ."""
     sets, classifiers, means = series_tables.complete(series_tables.by_fold(rows, "accuracy"))
     if len(sets) < 2 or len(classifiers) < 3:
         return None
@@ -213,7 +211,7 @@ def critical_difference(rows):
 
 
 def effects(rows):
-    """Cohen's d of MORF over each other classifier, with 95 % intervals, on STAND_INS."""
+    """Draw Cohen's d of MORF over each other classifier, with 95 % intervals."""
     panels_of = {}
     for name, measure in STAND_INS.items():
         columns = series_tables.by_fold(rows, measure).get(name, {})
@@ -253,7 +251,7 @@ def effects(rows):
 
 
 def score_table(rows):
-    """Sets by classifiers: accuracy with kappa beneath, shaded by the rank within the set."""
+    """Draw sets by classifiers: accuracy above kappa, shaded by the rank within the set."""
     accuracy = series_tables.by_fold(rows, "accuracy")
     kappa = series_tables.by_fold(rows, "kappa")
     order = series_tables.ordered(accuracy)

@@ -1,21 +1,21 @@
 """Tables of the study of time series and EEG, from its rows."""
 
 import numpy as np
-import realdata
-import stats
-from store import write_whole
-from style import markdown
+
+from experiments import realdata, stats
+from measuring.files import write_whole
+from measuring.tables import markdown
 
 OURS = "MORF"
-# The paper compares folds of the movement data by Cohen's kappa, those of the surgical outcome by
-# AUC; these sets stand in for its private ones.
+# The paper compares folds of the movement data by Cohen's kappa, and those of the surgical outcome
+# by AUC. These sets stand in for its private ones.
 STAND_INS = {"finger": "kappa", "fragility": "auc"}
 MEASURES = ("accuracy", "kappa", "auc")
 SHORT = {"kappa": "kappa", "auc": "AUC"}
 
 
 def by_fold(rows, measure):
-    """scores[set][classifier]: an array over the folds that all classifiers of that set have.
+    """Return scores[set][classifier], an array over the folds that all classifiers of the set have.
 
     Columns of a set that are not complete are shortened rather than filled, so that all are means
     over the same folds.
@@ -36,7 +36,7 @@ def by_fold(rows, measure):
 
 
 def complete(scores):
-    """Sets, classifiers, and the matrix of their mean scores: sets that lack nobody.
+    """Return sets with all classifiers, the classifiers, and the matrix of their mean scores.
 
     The second form of a recording is not another set.
     """
@@ -51,7 +51,7 @@ def complete(scores):
 
 
 def ordered(scores):
-    """Classifiers from the best to the worst mean rank over the complete sets."""
+    """Return classifiers from the best to the worst mean rank over the complete sets."""
     sets, classifiers, means = complete(scores)
     if not sets:
         return classifiers
@@ -59,7 +59,7 @@ def ordered(scores):
 
 
 def write(rows, folder):
-    """Every table as a file of its own, series-NAME.md; docs/paper-series.md shows them."""
+    """Write every table to its own file, series-NAME.md; docs/paper-series.md shows them."""
     order = ordered(by_fold(rows, "accuracy"))
     pages = {
         "summary": summary(rows),
@@ -73,13 +73,15 @@ def write(rows, folder):
 
 
 def summary(rows):
-    """What the tables and tests say, in sentences."""
+    """Return what the tables and tests say, in sentences."""
     scores = by_fold(rows, "accuracy")
     sets, classifiers, means = complete(scores)
     parts = [f"{len(rows):,} fits of {len(classifiers)} classifiers on {len(scores)} data sets."]
     left_out = sorted({row["set"] for row in rows} - {*sets, realdata.CONTRAST})
     if left_out:
-        parts.append(f"Not compared over sets, for want of a classifier: {', '.join(left_out)}.")
+        parts.append(
+            f"Not compared over sets, because a classifier is missing: {', '.join(left_out)}."
+        )
     if len(sets) > 1 and len(classifiers) > 2:
         gap = stats.critical_difference(len(classifiers), len(sets))
         parts.append(
@@ -107,7 +109,7 @@ def summary(rows):
 
 
 def verdicts(comparisons):
-    """Who differs after the correction, in which direction, from (name, p, median difference)."""
+    """Say who differs after the correction, from (name, p, median difference)."""
     better = [name for name, p, gap in comparisons if p <= stats.LEVEL and gap > 0]
     worse = [name for name, p, gap in comparisons if p <= stats.LEVEL and gap < 0]
     return (
@@ -146,7 +148,7 @@ def _score(values, best):
 
 
 def sets_table(rows):
-    """Wilcoxon's signed-rank test over data sets, corrected for the number of comparisons."""
+    """Return a table of signed-rank tests over data sets, corrected for their number."""
     sets, classifiers, means = complete(by_fold(rows, "accuracy"))
     if not over_sets(rows):
         return f"{OURS} has no set in common with all others yet."
@@ -160,7 +162,7 @@ def sets_table(rows):
 
 
 def over_sets(rows):
-    """For each other classifier: its name, p, Holm's p, median difference of accuracy."""
+    """Return for each other classifier its name, p, Holm's p and median difference of accuracy."""
     sets, classifiers, means = complete(by_fold(rows, "accuracy"))
     if OURS not in classifiers or not sets:
         return []
@@ -168,7 +170,7 @@ def over_sets(rows):
 
 
 def folds_table(rows, name, measure):
-    """The same over the folds of one set, with Cohen's d."""
+    """Return the same table over the folds of one set, with Cohen's d."""
     columns = by_fold(rows, measure).get(name, {})
     if OURS not in columns or len(columns) < 2 or len(columns[OURS]) < 2:
         return f"{name} has no two folds to compare yet."
@@ -182,7 +184,7 @@ def folds_table(rows, name, measure):
 
 
 def over_folds(columns):
-    """For each other classifier: its name, p, Holm's p, median difference, Cohen's d."""
+    """Return for each other classifier its name, p, Holm's p, median difference, Cohen's d."""
     return [
         (other, *rest, stats.effect(columns[OURS], columns[other]))
         for other, *rest in compare(columns)
@@ -190,7 +192,7 @@ def over_folds(columns):
 
 
 def compare(columns):
-    """MORF against each other column: its name, p, Holm's p, median difference."""
+    """Compare MORF with each other column: its name, p, Holm's p, median difference."""
     others = sorted(c for c in columns if c != OURS)
     p_values = [stats.signed_rank(columns[OURS], columns[c]) for c in others]
     gaps = [float(np.median(columns[OURS] - columns[c])) for c in others]

@@ -1,7 +1,7 @@
 """The simulations A to E: test error against the number of training samples, for all classifiers.
 
-A repeat draws training and test samples of its own; within a repeat all classifiers see the same
-ones, and smaller training sets are prefixes of larger ones, as in the paper.
+Each repeat draws its own training and test samples. Within a repeat all classifiers see the same
+samples, and smaller training sets are prefixes of larger ones, as in the paper.
 """
 
 import time
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import models
 import numpy as np
-import published
-import style
-from store import Task, read, write_whole
-from style import plt
 
+from experiments import models, published, style
+from experiments.store import Task, read
+from measuring import tables
+from measuring.figures import plt, save
+from measuring.files import write_whole
 from morforest.datasets import make_bars, make_circle, make_dynamics, make_impulse
 
 STUDY = Path(__file__).stem
@@ -27,9 +27,9 @@ QUICK_SIZES = (50, 200)
 QUICK_REPEATS = 2
 QUICK_TEST_SAMPLES = 2000
 WRAPPING, SHORT = "MORF (wrapping patches)", "MORF (short patches)"
-# MORF with other patches than the paper's.
+# MORF with patches other than the paper's.
 VARIANTS = {WRAPPING: {"boundary": "wrap"}, SHORT: {"min_size": 1, "max_size": (2, 10)}}
-# Not in the paper, and for series alone: the study `series` has it.
+# Not in the paper, and only for series; the study `series` has it.
 ABSENT = ("MiniRocket",)
 
 
@@ -87,7 +87,7 @@ def tasks(quick):
     ]
 
 
-# CPU-seconds for 100 features, rough: of any fit, of 1,000 more rows, and of predicting 10,000.
+# Rough CPU-seconds for 100 features: of any fit, per 1,000 rows, and of predicting 10,000.
 COSTS = {
     "MORF": (0.1, 0.8, 0.3),
     WRAPPING: (0.1, 0.8, 0.3),
@@ -122,13 +122,13 @@ def run(task):
 
 
 def samples(data, n, repeat, tested):
-    """Training samples and labels of a repeat, then those for testing."""
+    """Return training samples and labels of a repeat, then those for testing."""
     make = SIMULATIONS[data].make
     return *make(n, random_state=2 * repeat), *make(tested, random_state=2 * repeat + 1)
 
 
 def fit_and_test(model, X, y, X_test, y_test):
-    """Test error, times, and the size of the trees where there are any of ours."""
+    """Return the test error, times, and for our models the size of the trees."""
     wall, start = time.perf_counter(), time.process_time()
     model.fit(X, y)
     fitted = time.process_time()
@@ -152,18 +152,39 @@ def fit_and_test(model, X, y, X_test, y_test):
 
 
 def figures(csvs, pngs):
-    rows = {data: found for (data,), found in style.group(read(csvs, STUDY), "data").items()}
+    rows = {data: found for (data,), found in tables.group(read(csvs, STUDY), "data").items()}
     for picture, names in (("error-abc", ("A-line", "B", "C")), ("error-ade", ("A", "D", "E"))):
         names = [name for name in names if name in rows]
         if names:
-            style.save(draw(names, rows), Path(pngs) / f"{picture}.png")
+            save(draw(names, rows), Path(pngs) / f"{picture}.png")
+    write_whole(Path(csvs) / "simulations-summary.md", summary(rows))
     for data, found in rows.items():
         table = error_table(found, published.errors(data))
         write_whole(Path(csvs) / f"simulations-{data}.md", table)
 
 
+def summary(rows):
+    """Compare the forests of this library with the published rates, at two sizes."""
+    lines = []
+    for data in ("A-line", "A", "B", "C"):
+        for n in (200, 2000):
+            cells = []
+            for name in style.FORESTS:
+                of = [
+                    row["error"]
+                    for row in rows.get(data, [])
+                    if (row["n"], row["classifier"]) == (n, name)
+                ]
+                cells.append(tables.rate_and_error(of) if of else "")
+            authors = published.errors(data).get("MORF", {}).get(n)
+            cells.append("" if authors is None else tables.rate(authors))
+            if any(cells[:-1]):
+                lines.append([SIMULATIONS[data].title, f"{n:,}", *cells])
+    return tables.markdown(["", "n", *style.FORESTS, published.LABEL], lines)
+
+
 def draw(names, rows):
-    """Above, samples of both classes; below, test error against n."""
+    """Draw samples of both classes above the test error against n."""
     figure = plt.figure(figsize=(3.9 * len(names) + 2.2, 6.6), layout="constrained")
     grid = figure.add_gridspec(2, len(names), height_ratios=(1, 2.1))
     panels = []
@@ -213,10 +234,10 @@ def draw_examples(axes, name, label):
 
 
 def error_table(rows, authors):
-    """Classifiers by sizes: mean test error ± its standard error; the lowest of a size is bold."""
+    """Return a table of classifiers by sizes: mean test error ± standard error, lowest in bold."""
     cells = {
         key: [row["error"] for row in found]
-        for key, found in style.group(rows, "classifier", "n").items()
+        for key, found in tables.group(rows, "classifier", "n").items()
     }
     sizes = sorted({n for _, n in cells})
     best = {n: min(np.mean(cells[key]) for key in cells if key[1] == n) for n in sizes}
@@ -226,10 +247,10 @@ def error_table(rows, authors):
         line = [name]
         for n in sizes:
             values = cells.get((name, n))
-            text = style.rate_and_error(values) if values else ""
+            text = tables.rate_and_error(values) if values else ""
             line.append(f"**{text}**" if values and np.mean(values) == best[n] else text)
         lines.append(line)
     for name, line in authors.items():
-        found = [style.rate(line[n]) if n in line else "" for n in sizes]
+        found = [tables.rate(line[n]) if n in line else "" for n in sizes]
         lines.append([f"*{name}, as published*", *found])
-    return style.markdown(["n", *(f"{n:,}" for n in sizes)], lines)
+    return tables.markdown(["n", *(f"{n:,}" for n in sizes)], lines)

@@ -1,10 +1,7 @@
 """Scores of one fold, and what may be concluded from scores of several.
 
-Not called `statistics`: this folder comes first on the path of the programs in it, where that name
-would hide Python's own module from every library.
-
 Scores: accuracy and `kappa` of predicted labels, `auc` and `roc` of predicted probabilities.
-Comparisons take scores in pairs, one pair a data set (or fold): `signed_rank` with `holm` for the
+Comparisons take scores in pairs, one pair per data set (or fold): `signed_rank` with `holm` for the
 p-values, `effect` for Cohen's d, `ranks`, `friedman` and `cliques` for the critical difference
 diagram. All tests are two-sided.
 """
@@ -28,14 +25,14 @@ DIGITS = 9  # beyond which scores are equal: .3 - .2 and .2 - .1 are a tie
 
 
 def kappa(labels, predicted):
-    """Cohen's kappa: agreement beyond chance. 1 if there is nothing to disagree about."""
+    """Return Cohen's kappa, the agreement beyond chance; 1 if there is one class only."""
     if len(set(labels) | set(predicted)) == 1:
         return 1.0  # scikit-learn has 0 / 0 here
     return float(cohen_kappa_score(labels, predicted))
 
 
 def auc(labels, probabilities):
-    """Area under the ROC curve; with more than two classes the mean of each against the rest.
+    """Return the area under the ROC curve; of several classes the mean of each against the rest.
 
     Labels are 0, 1, ..., the columns of `probabilities`. A class that no label, or every label,
     belongs to has no curve and is left out of the mean.
@@ -51,7 +48,7 @@ def auc(labels, probabilities):
 
 
 def roc(labels, scores):
-    """True positive rates at the false positive rates of GRID.
+    """Return the true positive rates at the false positive rates of GRID.
 
     Between its corners the curve is linear, as the area under it assumes; where it rises straight
     up, the upper end counts.
@@ -65,7 +62,7 @@ def roc(labels, scores):
 
 
 def by_group(labels, probabilities, groups):
-    """One label and the mean probabilities of each group, for samples that are not independent."""
+    """Return one label and the mean probabilities of each group of dependent samples."""
     names, where = np.unique(groups, return_inverse=True)
     first = np.array([np.flatnonzero(where == i)[0] for i in range(len(names))])
     if not np.array_equal(np.asarray(labels)[first][where], labels):
@@ -79,7 +76,7 @@ def by_group(labels, probabilities, groups):
 
 
 def signed_rank(a, b):
-    """Two-sided p-value of Wilcoxon's signed-rank test, exact also with ties.
+    """Return the two-sided p-value of Wilcoxon's signed-rank test, exact also with ties.
 
     Zeros are ranked with the rest and then left out (Pratt). Given the ranks, every pattern of
     signs is equally likely under the hypothesis, so the distribution of the statistic is counted
@@ -100,7 +97,7 @@ def signed_rank(a, b):
 
 
 def holm(p_values):
-    """Adjusted p-values: rejecting those up to LEVEL, any error at all is as rare as LEVEL."""
+    """Return Holm's adjusted p-values, which control the family-wise error rate."""
     p_values = np.asarray(p_values, dtype=float)
     order = np.argsort(p_values, kind="stable")
     factors = np.arange(len(p_values), 0, -1)
@@ -110,9 +107,9 @@ def holm(p_values):
 
 
 def cohens_d(a, b, axis=-1):
-    """Difference of the means in units of the pooled standard deviation.
+    """Return the difference of the means in units of the pooled standard deviation.
 
-    Not a number where neither varies.
+    It is NaN where neither varies.
     """
     a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     pooled = np.sqrt((a.var(axis=axis, ddof=1) + b.var(axis=axis, ddof=1)) / 2)
@@ -129,9 +126,9 @@ class Effect:
 
 
 def effect(a, b, seed=0):
-    """Cohen's d with a 95 % bootstrap interval: bias-corrected, accelerated, pairs kept together.
+    """Return Cohen's d with a 95 % BCa bootstrap interval of pairs.
 
-    The ends are not a number where the scores are too few, or vary too little, for an interval.
+    The ends are NaN where the scores are too few, or vary too little, for an interval.
     """
     differences_of(a, b)
     d = float(cohens_d(a, b))
@@ -163,12 +160,12 @@ def differences_of(a, b):
 
 
 def ranks(scores):
-    """Mean rank of each column over the rows (data sets); 1 is best, ties share the middle rank."""
+    """Return the mean rank of each column over rows (data sets); 1 is best, ties share a rank."""
     return np.mean(stats.rankdata(-np.round(scores, DIGITS), axis=1), axis=0)
 
 
 def friedman(scores):
-    """P-value of Friedman's test that all columns are alike."""
+    """Return the p-value of Friedman's test that all columns are alike."""
     scores = np.round(scores, DIGITS)
     if scores.shape[0] < 2 or scores.shape[1] < 3 or not np.ptp(scores, axis=1).any():
         return 1.0
@@ -176,13 +173,13 @@ def friedman(scores):
 
 
 def critical_difference(classifiers, sets):
-    """Nemenyi's: mean ranks at least this far apart differ at LEVEL."""
+    """Return Nemenyi's difference: mean ranks at least this far apart differ at LEVEL."""
     quantile = stats.studentized_range.ppf(1 - LEVEL, classifiers, np.inf) / math.sqrt(2)
     return float(quantile * math.sqrt(classifiers * (classifiers + 1) / (6 * sets)))
 
 
 def pairwise(scores):
-    """Matrix of Holm-adjusted signed-rank p-values between all columns."""
+    """Return the matrix of Holm-adjusted signed-rank p-values between all columns."""
     scores = np.asarray(scores)
     pairs = list(itertools.combinations(range(scores.shape[1]), 2))
     adjusted = holm([signed_rank(scores[:, i], scores[:, j]) for i, j in pairs])
@@ -193,7 +190,7 @@ def pairwise(scores):
 
 
 def cliques(order, p_values):
-    """Longest runs of `order` (columns from best to worst) in which no two columns differ.
+    """Return the longest runs of `order` (columns, best first) in which no two columns differ.
 
     Runs of one, and runs inside others, are left out.
     """

@@ -1,22 +1,20 @@
-"""Results on disk: one CSV file for each study, with a row as soon as it is known.
+"""Results on disk: one CSV file per study, which gets each row as soon as it is known.
 
-A run that is killed loses nothing but what was under way: the next one skips the tasks whose key is
-in the file already. To measure something again, delete its rows, or the file.
+A run that is killed loses only the tasks in progress: the next one skips the tasks whose key is
+already in the file. To measure something again, delete its rows, or the file.
 """
 
 import csv
-import datetime
-import importlib.metadata
 import io
 import os
-import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
+from measuring.files import cells, read_rows
+from measuring.machine import machine, now, versions
+
 FOLDER = Path(__file__).resolve().parent / "results"
-LIBRARIES = ("morforest", "numpy", "scipy", "scikit-learn", "xgboost", "torch", "aeon")
 TEXT = ("versions", "date", "machine")  # columns that are never numbers
 
 
@@ -24,8 +22,8 @@ TEXT = ("versions", "date", "machine")  # columns that are never numbers
 class Task:
     """A piece of work that ends in one row or several.
 
-    `key` names them: its columns stand in each row, and no two tasks of a study share all values.
-    `cost` is a guess of its CPU-seconds: for the order of work, and the time left.
+    `key` names them: its columns are in each row, and no two tasks of a study share all values.
+    `cost` is a guess of its CPU-seconds, for the order of work and the time left.
     """
 
     study: str
@@ -36,8 +34,10 @@ class Task:
         return ", ".join([self.study, *(f"{name} {value}" for name, value in self.key.items())])
 
 
-def folder(quick: bool) -> Path:
-    """Quick results lie apart: they must not mingle with those of a full run."""
+def folder(quick: bool, tiny: bool = False) -> Path:
+    """Return where results go: those of small runs must not mingle with those of a full one."""
+    if tiny:
+        return FOLDER / "quick" / "tiny"
     return FOLDER / "quick" if quick else FOLDER
 
 
@@ -48,13 +48,13 @@ class Store:
         self.folder = folder
 
     def pending(self, tasks: Iterable[Task]) -> list[Task]:
-        """Those of the tasks that are not done."""
+        """Return the tasks that are not done."""
         done: dict[tuple, set] = {}
         pending = []
         for task in tasks:
             names = tuple(task.key)
             if (task.study, names) not in done:
-                rows = _cells(self.path(task.study))
+                rows = cells(self.path(task.study))
                 missing = [name for name in names if rows and name not in rows[0]]
                 if missing:
                     raise SystemExit(
@@ -73,7 +73,7 @@ class Store:
             "seconds": f"{seconds:.3f}",
             "versions": versions(),
             "machine": machine(),
-            "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "date": now(),
         }
         rows = [{**task.key, **row, **facts} for row in rows]
         path = self.path(task.study)
@@ -92,7 +92,7 @@ class Store:
                 )
             writer.writerow(row.values())
         # A kill between two lines would leave half a task that looks like a whole one, so all lines
-        # are one call. Should a disk tear it all the same, `_repair` removes the piece.
+        # are written by one call. If a line is torn nevertheless, `_repair` removes it.
         with path.open("ab") as file:
             _repair(file)
             os.write(file.fileno(), text.getvalue().encode())
@@ -102,27 +102,8 @@ class Store:
 
 
 def read(folder: Path, study: str) -> list[dict]:
-    """The rows of a study, numbers as numbers; none if there is no file."""
-    return [
-        {name: cell if name in TEXT else _number(cell) for name, cell in row.items()}
-        for row in _cells(Path(folder) / f"{study}.csv")
-    ]
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that a reader, or a kill, finds the old text or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".unfinished")
-    unfinished.write_text(text)
-    unfinished.replace(path)
-
-
-def _cells(path):
-    if not path.exists():
-        return []
-    text = path.read_bytes().decode()
-    whole = text[: text.rfind("\n") + 1]  # a torn last line is as good as none
-    return list(csv.DictReader(io.StringIO(whole)))
+    """Return the rows of a study, numbers as numbers; none if there is no file."""
+    return read_rows(Path(folder) / f"{study}.csv", TEXT)
 
 
 def _header(path):
@@ -136,36 +117,3 @@ def _repair(file):
     data = path.read_bytes()
     if data and not data.endswith(b"\n"):
         file.truncate(data.rfind(b"\n") + 1)
-
-
-def _number(cell):
-    for kind in (int, float):
-        try:
-            return kind(cell)
-        except ValueError:
-            pass
-    return cell
-
-
-@cache
-def versions() -> str:
-    found = [f"python {platform.python_version()}"]
-    for library in LIBRARIES:
-        try:
-            found.append(f"{library} {importlib.metadata.version(library)}")
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return "; ".join(found)
-
-
-@cache
-def machine() -> str:
-    model = platform.processor() or platform.machine()
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                model = line.split(":", 1)[1].strip()
-                break
-    except OSError:
-        pass
-    return f"{model}; {os.cpu_count()} cores"

@@ -1,18 +1,14 @@
-"""One look for all figures, and one form for all tables."""
+"""One look for all figures of the experiments."""
 
-import math
 import statistics
-from pathlib import Path
 
-import matplotlib
 import numpy as np
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from measuring.figures import log_x, plt
+from measuring.tables import group, standard_error
 
-# Forests have full lines and the methods that know of neighbours thick ones; colours and marks
-# differ in lightness too, so that the figures can be read without colour vision.
+# Forests have full lines, and methods that use neighbourhoods have thick ones. Colours also differ
+# in lightness, so that the figures can be read without colour vision.
 CLASSIFIERS = {
     # Beyond the paper.
     "forest patch": {"color": "#e38b97", "linewidth": 1.6, "marker": "o", "zorder": 5},
@@ -62,35 +58,19 @@ SETTINGS = {
 plt.rcParams.update(SETTINGS)
 
 
-# --- numbers --------------------------------------------------------------------------------------
-
-
-def group(rows, *names):
-    """The rows by their values in some columns."""
-    groups = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in names), []).append(row)
-    return groups
-
-
-def standard_error(values):
-    """Of the mean of independent repeats; nan for a single one."""
-    return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+# --- figures --------------------------------------------------------------------------------------
 
 
 def curve(rows, x, y):
-    """Sorted places, means and standard errors of y at each."""
+    """Return sorted places, and means and standard errors of y at each."""
     at = {place: [row[y] for row in found] for (place,), found in group(rows, x).items()}
     places = sorted(at)
     means = [statistics.mean(at[place]) for place in places]
     return places, means, [standard_error(at[place]) for place in places]
 
 
-# --- figures --------------------------------------------------------------------------------------
-
-
 def draw_curves(axes, rows, x, y, names=tuple(CLASSIFIERS)):
-    """A line for each classifier, with a band of one standard error where there are repeats."""
+    """Draw a line per classifier, with a band of one standard error where there are repeats."""
     for name in names:
         places, means, errors = curve([row for row in rows if row["classifier"] == name], x, y)
         if not places:
@@ -101,21 +81,9 @@ def draw_curves(axes, rows, x, y, names=tuple(CLASSIFIERS)):
         axes.fill_between(
             places, middle - spread, middle + spread, color=colour, alpha=0.15, linewidth=0
         )
-    log_x(axes, sorted({row[x] for row in rows}))
+    ticks = sorted({row[x] for row in rows})
+    log_x(axes, ticks, short, rotation=45 if len(ticks) > 7 else 0)
     axes.grid(alpha=0.25)
-
-
-def log_x(axes, ticks):
-    axes.set_xscale("log")
-    axes.set_xticks(ticks, [short(tick) for tick in ticks], rotation=45 if len(ticks) > 7 else 0)
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.minorticks_off()
-
-
-def log_y(axes):
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def short(number):
@@ -123,7 +91,7 @@ def short(number):
 
 
 def legend(figure, axes):
-    """One legend for all panels, to the right."""
+    """Draw one legend for all panels, to the right."""
     entries = {}
     for panel in axes:
         entries |= dict(zip(*reversed(panel.get_legend_handles_labels()), strict=True))
@@ -136,32 +104,3 @@ def plain_image(axes):
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(True)
     axes.spines[:].set_color("0.7")
-
-
-def save(figure, path):
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".unfinished")
-    # No date or version in the file: the same rows give the same bytes.
-    figure.savefig(unfinished, dpi=110, format="png", metadata={"Software": None})
-    unfinished.replace(path)
-    plt.close(figure)
-
-
-# --- tables ---------------------------------------------------------------------------------------
-
-
-def markdown(header, lines):
-    table = [header, ["---"] * len(header), *lines]
-    return "\n".join("| " + " | ".join(map(str, cells)) + " |" for cells in table) + "\n"
-
-
-def rate(value):
-    """An error rate as the paper writes it: .0276."""
-    return f"{value:.4f}".replace("0.", ".", 1) if value < 1 else f"{value:.3f}"
-
-
-def rate_and_error(values):
-    """Mean and standard error of repeats; the mean alone of one."""
-    mean = rate(statistics.mean(values))
-    return f"{mean} ± {rate(standard_error(values))}" if len(values) > 1 else mean

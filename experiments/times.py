@@ -3,14 +3,17 @@
 from pathlib import Path
 
 import numpy as np
-import style
-from simulations import SIMULATIONS
-from store import read, write_whole
-from style import plt
+
+from experiments import style
+from experiments.simulations import SIMULATIONS
+from experiments.store import read
+from measuring import tables
+from measuring.figures import log_y, plt, save
+from measuring.files import write_whole
 
 NAMES = ("A-line", "B", "C", "MNIST")
 MEASURES = {"train_seconds": "training", "test_seconds": "testing 10,000 samples"}
-LEAST = 1e-3  # the clock of the processor says nothing about less
+LEAST = 1e-3  # shorter CPU times are not measurable
 
 
 def figures(csvs, pngs):
@@ -35,19 +38,19 @@ def figures(csvs, pngs):
         found = [row for row in rows if row["data"] == name]
         for axes, measure in zip(panels[:, column], MEASURES, strict=True):
             style.draw_curves(axes, found, "n", measure)
-            style.log_y(axes)
+            log_y(axes)
         title = SIMULATIONS[name].title if name in SIMULATIONS else name
         panels[0, column].set_title(title, weight="bold", fontsize=9)
         panels[-1, column].set_xlabel("training samples")
     for axes, label in zip(panels[:, 0], MEASURES.values(), strict=True):
         axes.set_ylabel(f"{label}, CPU-seconds")
     style.legend(figure, panels.flat)
-    style.save(figure, Path(pngs) / "times.png")
+    save(figure, Path(pngs) / "times.png")
     write_whole(Path(csvs) / "times.md", table(rows, names))
 
 
 def table(rows, names):
-    """Median CPU-seconds of training and testing at the largest size of each data set."""
+    """Return median CPU-seconds of training and testing at the largest size of each data set."""
     largest = {name: max(row["n"] for row in rows if row["data"] == name) for name in names}
     lines = []
     for classifier in style.CLASSIFIERS:
@@ -62,4 +65,4 @@ def table(rows, names):
             cells.append(" / ".join(f"{seconds:.3g}" for seconds in medians))
         if any(cells):
             lines.append([classifier, *cells])
-    return style.markdown(["", *(f"{name}, n = {largest[name]:,}" for name in names)], lines)
+    return tables.markdown(["", *(f"{name}, n = {largest[name]:,}" for name in names)], lines)

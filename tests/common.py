@@ -11,6 +11,7 @@ from morforest import (
     MorfTreeClassifier,
     MorfTreeRegressor,
 )
+from morforest.dictionary._views import KINDS
 
 N_TREES = 5
 
@@ -47,11 +48,95 @@ def fit_friedman(dictionary=None, sample_weight=None, **parameters):
 
 
 def arrays(model):
-    return {k: v for k, v in vars(model._forest).items() if isinstance(v, np.ndarray)}
+    """All arrays of a fitted forest: those of its nodes, their atoms and the columns' atoms."""
+    forest = model._forest
+    holders = {"": forest, "atoms ": forest.atoms}
+    if forest.columns is not None:
+        holders |= {"columns ": forest.columns, "columns' atoms ": forest.columns.atoms}
+    return {
+        prefix + name: value
+        for prefix, holder in holders.items()
+        for name, value in vars(holder).items()
+        if isinstance(value, np.ndarray)
+    }
+
+
+# What golden.json calls each array of a fitted forest: name there, attribute in the package.
+FROZEN_NODES = {
+    "tree offsets": "tree_begin",  # where the nodes of each tree begin, and their number
+    "children": "next",  # the left child within the tree, or what the leaf holds
+    "thresholds": "threshold",  # as the core compares them
+    "node weights": "weight",
+    "gains": "gain",
+    "leaf sizes": "distribution_size",  # classes per mixed leaf
+    "leaf classes": "distribution_class",
+    "leaf class weights": "distribution_weight",
+    "leaf values": "leaf_value",
+}
+FROZEN_COLUMNS = {"column means": "mean", "column deviations": "deviation"}
+
+
+def frozen_layout(layout):
+    """The planes of a row as numbers: masks of axes, and the numbers of the views they show."""
+
+    def mask(axes):
+        return sum(1 << axis for axis in axes)
+
+    def numbers(view):
+        return (KINDS.index(view.kind), view.axis, view.other_axis, view.cosine, view.sine)
+
+    plain = [plane for plane in layout.planes if not plane.pooled]
+    pooled = [plane for plane in layout.planes if plane.pooled]
+    views = [numbers(plane.view) for plane in plain]
+    masks = [
+        (mask(plane.prefixed_axes), mask(plane.circular_axes), *numbers(plane.view))
+        for plane in pooled
+    ]
+    return {
+        "plane axes": np.array([mask(plane.prefixed_axes) for plane in plain]),
+        # Planes that all show raw values are the rule, and left out.
+        "plane views": np.ravel(views if any(row[0] for row in views) else []),
+        "pooled planes": np.ravel(masks),
+    }
+
+
+def frozen_arrays(model):
+    """Return the arrays that define a fitted forest, by their names in golden.json.
+
+    Only this function and what stands above know what the package calls these arrays: when an
+    attribute is renamed, change them, and leave golden.json as it is. Empty arrays are left out.
+    """
+
+    def nonlinear(atoms, idle):
+        # The windows of linear atoms have one position where they are shared, none in nodes.
+        window = atoms.window.astype(np.int64).reshape(len(atoms.operation), 2, 2)
+        window[atoms.operation == 0, :, 0] = idle
+        return {
+            "atom operations": atoms.operation,
+            "atom biases": atoms.bias,
+            "atom windows": window.ravel(),
+        }
+
+    forest, atoms = model._forest, model._forest.atoms
+    found = {name: getattr(forest, attribute) for name, attribute in FROZEN_NODES.items()}
+    found |= {"atom sizes": atoms.count, "atom cells": atoms.cell, "atom weights": atoms.weight}
+    found |= nonlinear(atoms, 0) | frozen_layout(atoms.layout)
+    if forest.columns is not None:
+        atoms = forest.columns.atoms
+        shared = {name: getattr(forest.columns, a) for name, a in FROZEN_COLUMNS.items()}
+        shared |= {
+            "atom offsets": atoms.begins(),
+            "atom cells": atoms.cell,
+            "atom weights": atoms.weight,
+        }
+        shared |= nonlinear(atoms, 1) | frozen_layout(atoms.layout)
+        found |= {f"shared {name}": values for name, values in shared.items()}
+    return {name: values for name, values in found.items() if values.size}
 
 
 def assert_same_forest(a, b):
     ours, theirs = arrays(a), arrays(b)
+    assert a._forest.atoms.layout == b._forest.atoms.layout
     assert ours.keys() == theirs.keys()
     for name, values in ours.items():
         assert values.dtype == theirs[name].dtype
@@ -90,7 +175,7 @@ def samples():
 def walk(model, X):
     """Leaves by hand, in exact arithmetic of Python: atoms and thresholds, node by node."""
     forest = model._forest
-    atoms, thresholds = forest.atoms(), forest.thresholds()
+    atoms, thresholds = forest.matrix(), forest.thresholds()
     leaves = np.empty((len(X), forest.n_trees), dtype=int)
     for i, row in enumerate(np.asarray(X, dtype=object).reshape(len(X), -1).tolist()):
         for tree in range(forest.n_trees):

@@ -52,7 +52,7 @@ from oracle_atoms import (  # noqa: F401
     sample,
     tree_key,
 )
-from oracle_direction import DIRECTION, learn
+from oracle_combination import COMBINATION, learn
 from oracle_forms import PooledAtom
 
 # --- numbers ---------------------------------------------------------------------------------
@@ -384,13 +384,13 @@ def find_split(node: Node, dictionary: Dictionary, growth: Growth, tree_weight: 
     if must_be_leaf(node, growth):
         return None
     thresholds = Stream(derive(node.key, THRESHOLDS))
-    directions = Stream(derive(node.key, DIRECTION))
+    combinations = Stream(derive(node.key, COMBINATION))
     for atoms in dictionary.rounds(Stream(node.key), growth.n_candidates):
         atoms = [
             atom.with_bias(node.rows) if isinstance(atom, PooledAtom) else atom for atom in atoms
         ]
         if growth.penalties:
-            learned = learn(node.rows, atoms, growth.penalties, directions, project)
+            learned = learn(node.rows, atoms, growth.penalties, combinations, project)
             atoms = atoms if learned is None else [*atoms, learned]
         split = best_split(node.rows, atoms, growth, thresholds)
         if split is not None:

@@ -7,8 +7,6 @@ import math
 
 import numpy as np
 
-from morforest._forms import node_windows
-
 
 def leaf_values(forest, node):
     """What a leaf predicts: class frequencies, or its values."""
@@ -43,11 +41,11 @@ def expected(forest, begin, node):
 
 def feature_shares(forest):
     """The share of each feature in each node's atom, over all positions of its window."""
-    sizes = abs(forest.atoms()).toarray()
+    sizes = abs(forest.matrix()).toarray()
     planes = sizes.reshape(len(sizes), -1, *forest.shape)
-    if len(forest.pooled_views):
+    if not forest.atoms.linear:
         moved = np.zeros_like(planes)
-        for node, counts in enumerate(node_windows(forest, slice(None))):
+        for node, counts in enumerate(forest.atoms.windows()):
             for place in itertools.product(*map(range, counts)):
                 moved[node] += np.roll(planes[node], place, range(1, planes[node].ndim))
         planes = moved

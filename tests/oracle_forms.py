@@ -42,7 +42,7 @@ class PooledAtom:
 
     def with_bias(self, rows: Rows, for_good: bool = False) -> PooledAtom:
         """The same with the bias that it gets in a node; rows are in canonical order."""
-        if self.op != "ppv" or self.draw is None:
+        if self.op != "proportion" or self.draw is None:
             return self
         ends = np.cumsum(rows.counts)
         row = np.searchsorted(ends, self.draw * int(ends[-1]) >> 64, side="right")
@@ -51,7 +51,7 @@ class PooledAtom:
 
     def values(self, cells: np.ndarray) -> np.ndarray:
         responses = self.responses(cells)
-        if self.op == "ppv":
+        if self.op == "proportion":
             return (responses > self.bias).sum(axis=1)
         if self.op == "win":
             rivals = [self.responses(cells, rival) for rival in self.rivals]
@@ -92,7 +92,7 @@ class Pool:
 
     def end(self, stream: Stream, atom: np.ndarray, shape: tuple[int, ...]) -> PooledAtom:
         found = PooledAtom(atom, shape, self.op, self.counts)
-        if self.op == "ppv":
+        if self.op == "proportion":
             found.draw = stream.next()
             found.position = stream.below(math.prod(self.counts))
         return found

@@ -6,6 +6,7 @@ constants, duplicated rows, single features, classes that do not occur.
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import oracle
@@ -13,7 +14,7 @@ import oracle_forms
 import pytest
 from hypothesis import strategies as st
 from oracle_columns import ColumnAtom, shared
-from oracle_direction import Combination
+from oracle_combination import Combination
 
 from morforest import (
     Atoms,
@@ -29,20 +30,23 @@ from morforest import (
     Pair,
     Patch,
     Raw,
+    SharedAtoms,
     SparseOblique,
     Square,
     Subset,
     Variance,
 )
-from morforest._direction import PENALTIES
-from morforest._forms import OPS, node_windows
-from morforest._grow import TrainingTable
-from morforest._numbers import choose_format, choose_target_format, fixed_weights, to_core_dtype
-from morforest.channels import KINDS
-from morforest.dictionary import resolve
+from morforest._atoms import OPERATIONS
+from morforest._columns import PENALTIES
+from morforest._fixed_point import choose_format, choose_target_format, fixed_weights, to_core_dtype
+from morforest._table import TrainingTable
+from morforest.dictionary._base import resolve
+from morforest.dictionary._shape import SampleShape
+from morforest.dictionary._views import KINDS
 
 CLASSIFICATION = ("gini", "entropy", "log_loss")
 REGRESSION = ("squared_error", "absolute_error", "poisson")
+SHARED_ALONE = partial(SharedAtoms, combine=None)
 
 
 @dataclass
@@ -65,11 +69,13 @@ class Problem:
 
     @property
     def channel_axis(self):
-        return self.parameters.get("channel_axis")
+        """The axis of a sample that holds channels; the parameter counts the axes of X."""
+        axis = self.parameters.get("channel_axis")
+        return None if axis is None else axis % self.X.ndim - 1
 
     def fit(self):
         estimator = MorfClassifier if self.classifies else MorfRegressor
-        model = estimator(self.dictionary, **{"direction": None} | self.parameters)
+        model = estimator(self.dictionary, **self.parameters)
         return model.fit(self.X, self.y, sample_weight=self.sample_weight)
 
 
@@ -81,10 +87,10 @@ def whole_if_possible(matrix):
     return matrix.astype(np.int64) if (matrix == np.rint(matrix)).all() else matrix
 
 
-def sources_of(dictionary, shape, channel_axis):
+def views_of(dictionary, shape, channel_axis):
     """What a dictionary that is no mixture looks at, as the oracle derives it."""
-    channels = getattr(dictionary, "channels", None)
-    listed = channels if isinstance(channels, list) else [channels or Raw()]
+    views = getattr(dictionary, "views", None)
+    listed = views if isinstance(views, list) else [views or Raw()]
     found = []
     for channel in listed:
         axes = getattr(channel, "axes", None)
@@ -129,7 +135,7 @@ def boxes(dictionary, shape, channel_axis, channels, planes):
     where = {"channels": channels, "planes": planes}
     if isinstance(dictionary, Kernel):
         axes = [oracle.PatchAxis(length, 1, 1) for length in shape]
-        kernels = dictionary._kernels(shape, channel_axis)
+        kernels = dictionary._kernels(SampleShape(shape, channel_axis))
         rates = dictionary.dilation
         if rates == "log":
             fits = [
@@ -147,7 +153,7 @@ def boxes(dictionary, shape, channel_axis, channels, planes):
         oracle.PatchAxis(length, low, max(math.isqrt(length), low) if high is None else high)
         for length, low, high in sizes
     ]
-    if dictionary.scale == "log":
+    if dictionary.size_distribution == "log":
         for axis in axes:
             odds = log_odds(axis.min_size, axis.max_size)
             axis.sizes = odds if len(odds) > 1 else ()
@@ -228,12 +234,12 @@ def pool_of(dictionary, shape, ordered, channel_axis):
 
 def as_oracle(dictionary, shape, channel_axis=None):
     """The oracle's writing of a dictionary, and the channels it looks at."""
-    if isinstance(dictionary, Subset):
+    if isinstance(dictionary, (Subset, SharedAtoms)):
         found, sources = as_oracle(dictionary.dictionary, shape, channel_axis)
-        return oracle.Subset(found, dictionary._size()), sources
+        return oracle.Subset(found, dictionary.n_atoms), sources
     mixed = isinstance(dictionary, Mixture)
     parts = dictionary.dictionaries if mixed else [dictionary]
-    seen = [sources_of(part, shape, channel_axis) for part in parts]
+    seen = [views_of(part, shape, channel_axis) for part in parts]
     sources = list(dict.fromkeys(source for some in seen for source in some))
     found = []
     for part, some in zip(parts, seen, strict=True):
@@ -271,7 +277,7 @@ class OracleForest:
         self.dictionary, self.sources = as_oracle(
             problem.dictionary, problem.shape, problem.channel_axis
         )
-        if getattr(problem.dictionary, "per", None) == "forest":
+        if isinstance(problem.dictionary, SharedAtoms):
             order = self.canonical_order()
             self.dictionary = shared(self.dictionary, self.cells(self.X), order, self.seed)
         self.trees = [self._grow(tree) for tree in range(self.n_trees)]
@@ -300,8 +306,10 @@ class OracleForest:
 
     def canonical_order(self):
         X = to_core_dtype(self.X.reshape(len(self.X), -1))
-        plan = resolve(self.problem.dictionary, self.problem.shape, self.problem.channel_axis)
-        hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds)).core.hash
+        plan = resolve(
+            self.problem.dictionary, self.problem.shape, self.parameters.get("channel_axis")
+        )
+        hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds)).table.hash
         return np.lexsort((self.target, hashes))
 
     def bag(self, key):
@@ -337,7 +345,7 @@ class OracleForest:
         growth = oracle.Growth(
             n_candidates=self.parameters["max_features"],
             bits=self.bits,
-            penalties=PENALTIES if self.parameters.get("direction") == "ridge" else (),
+            penalties=PENALTIES if getattr(self.problem.dictionary, "combine", None) else (),
             **{name: self.parameters[name] for name in limits if name in self.parameters},
         )
         fraction = self.parameters.get("min_weight_fraction_leaf", 0.0)
@@ -379,31 +387,31 @@ def class_weights(forest, node):
 def assert_same_atom(forest, atoms, number, expected, sources):
     """The atom of one node, with its form."""
     if isinstance(expected, Combination):
-        last = int(forest.term_count[: number + 1].sum())
-        terms = slice(last - int(forest.term_count[number]), last)
-        found = dict(zip(forest.term_cell[terms], forest.term_weight[terms], strict=True))
+        atom = forest.atoms[number : number + 1]
+        found = dict(zip(atom.cell, atom.weight, strict=True))
         pairs = zip(expected.atoms, expected.weights, strict=True)
         assert found == {atom.number: weight for atom, weight in pairs if weight}
         return None
     if isinstance(expected, ColumnAtom):
-        columns, alone = forest._columns_of_nodes()
+        columns, alone = forest.columns_of_nodes()
         assert alone[number]
         assert columns[number] == expected.number
         assert forest.columns.mean[expected.number] == expected.mean
         assert forest.columns.deviation[expected.number] == expected.deviation
-        forest = forest._of_columns()
-        return assert_same_atom(forest, forest.atoms(), expected.number, expected.atom, sources)
+        forest = forest.columns
+        matrix = forest.atoms.matrix()
+        return assert_same_atom(forest, matrix, expected.number, expected.atom, sources)
     rows = [source_numbers(*source) for source in sources]
-    order = [rows.index(row) for row in forest.channel_sources()]
+    order = [rows.index(view.row()) for view in forest.atoms.layout.views]
     found = np.zeros((len(sources), atoms.shape[1] // len(order)))
     found[order] = atoms[[number]].toarray().reshape(len(order), -1)
-    op = OPS[forest.form_op[number]] if len(forest.form_op) else "none"
+    op = OPERATIONS[forest.atoms.operations()[number]]
     dense = np.zeros(found.shape)
     match expected:
         case oracle_forms.PooledAtom():
             assert op == expected.op
-            assert forest.form_bias[number] == expected.bias
-            counts = node_windows(forest, slice(number, number + 1))[0]
+            assert forest.atoms.bias[number] == expected.bias
+            counts = forest.atoms.windows(slice(number, number + 1))[0]
             assert counts.tolist() == expected.counts
             dense[:] = expected.atom.reshape(dense.shape)
         case oracle_forms.VarianceAtom():
@@ -421,7 +429,7 @@ def assert_same_trees(problem):
     model = problem.fit()
     expected = OracleForest(problem, model)
     forest = model._forest
-    atoms, gains = forest.atoms(), forest.gains()
+    atoms, gains = forest.matrix(), forest.gains()
     for tree, nodes in enumerate(expected.trees):
         begin, end = (int(forest.tree_begin[tree + i]) for i in range(2))
         lefts = np.maximum(forest.next[begin:end].astype(int), -1)
@@ -506,12 +514,12 @@ def sizes(draw, shape):
 
 
 @st.composite
-def channel_lists(draw, shape, channel_axis):
+def view_lists(draw, shape, channel_axis):
     rank = len(shape)
     kinds = [st.just(Raw()), st.just(Square()), st.integers(-rank, rank - 1).map(Difference)]
     if rank - (channel_axis is not None) > 1:
         planes = st.none() | st.permutations(range(rank)).map(lambda axes: tuple(axes[:2]))
-        kinds += [planes.map(Magnitude), st.builds(Gradient, st.integers(1, 8), planes)]
+        kinds += [planes.map(Magnitude), st.builds(Gradient, st.integers(1, 8), axes=planes)]
     one = st.one_of(kinds)
     return draw(st.none() | one | st.lists(one, min_size=1, max_size=3))
 
@@ -520,18 +528,18 @@ SCALES = st.sampled_from(["uniform", "log"])
 
 
 @st.composite
-def patches(draw, shape, **channels):
+def patches(draw, shape, **views):
     return Patch(
         **draw(sizes(shape)),
         boundary=draw(per_axis(shape, st.sampled_from(["zero", "inside", "wrap"]))),
         contiguous=draw(per_axis(shape, st.sampled_from([True, True, False]))),
-        scale=draw(SCALES),
-        **channels,
+        size_distribution=draw(SCALES),
+        **views,
     )
 
 
 @st.composite
-def haars(draw, shape, **channels):
+def haars(draw, shape, **views):
     size = draw(sizes(shape))
     names = st.sampled_from(["two", "three", "square"])
     lobes = draw(names | st.lists(names, min_size=1, max_size=3))
@@ -539,24 +547,24 @@ def haars(draw, shape, **channels):
     fitting = [a for a, low in enumerate(size["min_size"]) if most * low <= shape[a]]
     least = 2 if "square" in lobes else 1
     if len(fitting) < least:
-        return draw(patches(shape, **channels))
+        return draw(patches(shape, **views))
     axes = draw(st.lists(st.sampled_from(fitting), min_size=least, unique=True))
-    return Haar(**size, lobes=lobes, axes=axes, scale=draw(SCALES), **channels)
+    return Haar(**size, lobes=lobes, axes=axes, size_distribution=draw(SCALES), **views)
 
 
 @st.composite
-def pairs(draw, shape, **channels):
+def pairs(draw, shape, **views):
     far = tuple(draw(st.integers(0, length - 1)) for length in shape)
     reach = draw(st.sampled_from([far, 0.5, 0, 1.0]))
-    return Pair(**draw(sizes(shape)), reach=reach, scale=draw(SCALES), **channels)
+    return Pair(**draw(sizes(shape)), reach=reach, size_distribution=draw(SCALES), **views)
 
 
 @st.composite
-def kernels(draw, rng, shape, channel_axis, **channels):
+def kernels(draw, rng, shape, channel_axis, **views):
     rate = draw(st.sampled_from([1, "log"]))
     kind = draw(st.sampled_from(["gaussian", "gabor", "sign", "own"]))
     if kind != "own":
-        return Kernel(kind, **draw(sizes(shape)), dilation=rate, **channels)
+        return Kernel(kind, **draw(sizes(shape)), dilation=rate, **views)
     free = [length for axis, length in enumerate(shape) if axis != channel_axis]
     own = []
     for _ in range(draw(st.integers(1, 3))):
@@ -565,7 +573,7 @@ def kernels(draw, rng, shape, channel_axis, **channels):
             lengths = free[draw(st.integers(0, len(free) - 1)) :]
         own.append(rng.integers(-3, 4, [draw(st.integers(1, length)) for length in lengths]))
         own[-1].flat[0] = 1
-    return Kernel(own, dilation=rate, **channels)
+    return Kernel(own, dilation=rate, **views)
 
 
 @st.composite
@@ -575,33 +583,33 @@ def finite_atoms(draw, rng, n_features, whole):
     if draw(SELDOM) and not whole:
         matrix = matrix * 0.3
     weighted = draw(st.booleans())
-    return Atoms(matrix, rng.random(len(matrix)) if weighted else None)
+    return Atoms(matrix, probabilities=rng.random(len(matrix)) if weighted else None)
 
 
 @st.composite
 def dictionaries(draw, rng, shape, channel_axis=None, derived=False, mixed=True):
     kinds = ["axis", "rate", "density", "atoms", "patch", "patch", "haar", "pair", "kernel"]
     kinds = kinds[4:] * derived + kinds + (["mixture"] * 3 + ["subset"]) * mixed
-    channels = {"channels": draw(channel_lists(shape, channel_axis))} if derived else {}
+    views = {"views": draw(view_lists(shape, channel_axis))} if derived else {}
     one = dictionaries(rng, shape, channel_axis, derived, mixed=False)
     match draw(st.sampled_from(kinds)):
         case "axis":
             return Axis()
         case "subset":
-            per = draw(st.sampled_from(["tree", "forest"]))
-            return Subset(draw(one), draw(st.sampled_from([1, 3, 17, 70])), per)
+            kind = draw(st.sampled_from([Subset, SHARED_ALONE]))
+            return kind(draw(one), draw(st.sampled_from([1, 3, 17, 70])))
         case "rate":
             return SparseOblique(rate=draw(st.sampled_from([0.3, 1.0, 3.0, 9.5])))
         case "density":
             return SparseOblique(density=draw(st.sampled_from([0.01, 0.2, 0.9, 1.0])))
         case "patch":
-            return draw(patches(shape, **channels))
+            return draw(patches(shape, **views))
         case "haar":
-            return draw(haars(shape, **channels))
+            return draw(haars(shape, **views))
         case "pair":
-            return draw(pairs(shape, **channels))
+            return draw(pairs(shape, **views))
         case "kernel":
-            return draw(kernels(rng, shape, channel_axis, **channels))
+            return draw(kernels(rng, shape, channel_axis, **views))
         case "atoms":
             return draw(finite_atoms(rng, int(np.prod(shape)), whole=derived))
     parts = [draw(one) for _ in range(draw(st.integers(2, 3)))]
@@ -676,7 +684,8 @@ def problems(draw, criteria, rows=FEW_ROWS, derived=False, of=None, exact=False)
     X = draw(samples(rng, shape, n_rows, exact or derived))
     if of is not None:
         return Problem(X, y, draw(of(rng, shape)), parameters, weights)
-    if draw(st.booleans()):
-        parameters["channel_axis"] = draw(st.integers(0, len(shape) - 1))
-    dictionary = draw(dictionaries(rng, shape, parameters.get("channel_axis"), derived))
+    channel_axis = draw(st.integers(0, len(shape) - 1)) if draw(st.booleans()) else None
+    if channel_axis is not None:
+        parameters["channel_axis"] = channel_axis + draw(st.sampled_from([1, -len(shape)]))
+    dictionary = draw(dictionaries(rng, shape, channel_axis, derived))
     return Problem(X, y, dictionary, parameters, weights)

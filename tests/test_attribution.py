@@ -43,17 +43,17 @@ DICTIONARIES = {
     "scattered": Patch(1, 4, contiguous=False),
     "wrap": Patch(2, 6, boundary="wrap"),
     "haar": Haar(1, 3, lobes=["two", "three", "square"]),
-    "pair": Pair(1, 3, channels=[Raw(), Gradient()]),
+    "pair": Pair(1, 3, views=[Raw(), Gradient()]),
     "kernel": Kernel("gabor", 3, 5),
     "dilated": Kernel("sign", 2, 3, dilation="log"),
-    "variance": Variance(2, 4, channels=[Raw(), Difference()]),
-    "gradient": Patch(1, 3, channels=[Raw(), Gradient()]),
+    "variance": Variance(2, 4, views=[Raw(), Difference()]),
+    "gradient": Patch(1, 3, views=[Raw(), Gradient()]),
     "max": Patch(1, 3, pool="max"),
-    "round ppv": Patch(2, 4, boundary="wrap", pool="ppv"),
+    "round ppv": Patch(2, 4, boundary="wrap", pool="proportion"),
     "some axes": Patch(2, 3, boundary=["wrap", "zero"], pool=["mean", "min"], window=3),
-    "pooled haar": Haar(1, 2, pool=["ppv", "max"], channels=[Raw(), Difference()]),
-    "pooled kernel": Kernel("sign", 2, 3, dilation="log", pool="ppv"),
-    "still kernel": Kernel("sign", 2, 3, pool="ppv", window=1),
+    "pooled haar": Haar(1, 2, pool=["proportion", "max"], views=[Raw(), Difference()]),
+    "pooled kernel": Kernel("sign", 2, 3, dilation="log", pool="proportion"),
+    "still kernel": Kernel("sign", 2, 3, pool="proportion", window=1),
     "mixture": Mixture([Axis(), Patch(1, 3), Haar(1, 2, pool="max"), Variance(1, 4)]),
     "subset": Subset(Pair(1, 3), 30),
 }
@@ -179,7 +179,7 @@ def test_targets_of_any_size_are_attributed():
         assert np.abs(found.values).max() > 0.1 * scale
 
 
-@pytest.mark.parametrize("pool", [None, "ppv"])
+@pytest.mark.parametrize("pool", [None, "proportion"])
 def test_neither_threads_nor_blocks_of_rows_show(pool):
     X, _ = digits()
     X = np.tile(X, (3, 1, 1))

@@ -15,7 +15,7 @@ from morforest import (
     Patch,
     SeriesCopies,
 )
-from morforest._kernel import core
+from morforest._native import core
 from morforest.augment import make_copier
 
 STILL = {"rotation": 0, "scale": 0, "shear": 0, "shift": 0}
@@ -94,13 +94,13 @@ def test_wrapped_series_are_rotated():
     np.testing.assert_allclose(out[0], X[0, np.minimum(np.arange(12) + 5, 11)], atol=1e-12)
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("axis", [1, 2, 3, -1])
 def test_channels_move_alike(axis):
     X = np.random.default_rng(0).normal(size=(6, 5, 7))
-    colours = np.stack([X, 2 * X, -X], axis=axis + 1)
+    colours = np.stack([X, 2 * X, -X], axis=axis)
     for augment in (ImageCopies(), SeriesCopies()):
         copies = augment.sample(colours, 3, channel_axis=axis)
-        first, second, third = np.moveaxis(copies, axis + 1, 0)
+        first, second, third = np.moveaxis(copies, axis, 0)
         np.testing.assert_allclose(second, 2 * first, atol=1e-9)
         np.testing.assert_allclose(third, -first, atol=1e-9)
         if isinstance(augment, ImageCopies):
@@ -195,17 +195,17 @@ def test_boosting_learns_from_copies(kind):
 
 def test_scores_of_copies_are_those_of_the_model():
     X, y = digits(120)
-    from morforest import _boost
+    from morforest import _rounds
 
     seen = []
-    draw = _boost.Boosting._draw_copies
+    draw = _rounds.Boosting._draw_copies
 
     def watched(self, generation):
         draw(self, generation)
-        seen.append((self.scores.copy(), self._cells, list(self.trees), self.baseline))
+        seen.append((self.scores.copy(), self._table, list(self.trees), self.baseline))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_boost.Boosting, "_draw_copies", watched)
+        patch.setattr(_rounds.Boosting, "_draw_copies", watched)
         MorfBoostingClassifier(max_iter=32, augment=ImageCopies(), random_state=0).fit(X, y)
     assert len(seen) == 16
     scores, cells, trees, baseline = seen[-1]
@@ -233,6 +233,8 @@ BAD = [
     (ImageCopies(shift=9), (8, 8), "shift"),
     (ImageCopies(copies=0), (8, 8), "copies"),
     (ImageCopies(copies=1.5), (8, 8), "copies"),
+    (ImageCopies(copies=10**9), (8, 8), "copies must be an integer from 1 to 1000"),
+    (SeriesCopies(copies=10**9), (64,), "copies must be an integer from 1 to 1000"),
     (ImageCopies(), (64,), "two axes"),
     (ImageCopies(), (4, 4, 4), "two axes"),
     (SeriesCopies(shift=1.5), (64,), "shift"),
@@ -251,6 +253,12 @@ def test_a_bad_parameter_is_named(kind, augment, shape, name):
     X, y = digits(40)
     with pytest.raises((ValueError, TypeError), match=name):
         kind(augment=augment).fit(X.reshape(-1, *shape), y)
+
+
+def test_more_copies_than_rows_can_be_counted_are_refused():
+    X = np.broadcast_to(np.zeros((1, 4), dtype=np.uint8), (5_000_000, 4))
+    with pytest.raises(ValueError, match=r"copies=900 of 5000000 samples .* fewer copies"):
+        make_copier(SeriesCopies(copies=900), (4,), None, X)
 
 
 def test_samples_must_be_numbers():

@@ -3,23 +3,28 @@
 import importlib
 from types import SimpleNamespace
 
-import beyond
-import beyond_claims
-import beyond_series
-import beyond_simulations
-import beyond_tables
-import beyond_volumes
-import mnist
 import numpy as np
-import page
-import paper
 import pytest
-import realdata
-import series
-import style
-from claims import NO, YES
-from store import Task
 
+from experiments import (
+    beyond,
+    beyond_claims,
+    beyond_series,
+    beyond_simulations,
+    beyond_tables,
+    beyond_volumes,
+    mechanisms,
+    mnist,
+    page,
+    paper,
+    realdata,
+    series,
+    style,
+)
+from experiments.claims import NO, YES
+from experiments.mechanism_comparisons import COMPARISONS
+from experiments.store import Task
+from measuring import tables
 from morforest import AtomRidgeClassifier, ImageCopies, MorfBoostingClassifier, MorfClassifier
 
 
@@ -36,6 +41,7 @@ def data(monkeypatch):
     """The studies without files."""
     monkeypatch.setattr(series, "load", small_set)
     monkeypatch.setattr(mnist, "images", lambda: None)
+    monkeypatch.setattr(mechanisms, "reason_against", lambda name: None)
     monkeypatch.setattr(beyond_volumes, "volumes", lambda: None)
 
 
@@ -43,9 +49,9 @@ def data(monkeypatch):
 
 
 def test_a_name_says_what_an_estimator_is():
-    forest = beyond.make("forest series-pooled", seed=3, channel_axis=0).model
+    forest = beyond.make("forest series-pooled", seed=3, channel_axis=1).model
     assert type(forest) is MorfClassifier
-    assert (forest.dictionary, forest.channel_axis, forest.random_state) == ("series-pooled", 0, 3)
+    assert (forest.dictionary, forest.channel_axis, forest.random_state) == ("series-pooled", 1, 3)
     assert forest.n_estimators == 500  # as for all forests of the paper
     boosting = beyond.make("boosting image + copies", seed=0).model
     assert type(boosting) is MorfBoostingClassifier
@@ -71,17 +77,19 @@ def test_peers_are_all_others():
 @pytest.mark.parametrize("quick", [True, False])
 @pytest.mark.parametrize("name", paper.BEYOND)
 def test_every_task_is_another_and_has_a_look(data, name, quick):
-    tasks = importlib.import_module(name).tasks(quick)
+    tasks = importlib.import_module(f"experiments.{name}").tasks(quick)
     keys = [tuple(task.key.values()) for task in tasks]
     assert len(set(keys)) == len(keys) > 0
     assert {task.study for task in tasks} == {name}
     assert all(task.cost > 0 for task in tasks)
-    assert {task.key["classifier"] for task in tasks} <= set(style.CLASSIFIERS)
+    shown = {task.key["classifier"] for task in tasks if "classifier" in task.key}
+    assert shown <= set(style.CLASSIFIERS)
+    assert bool(shown) == (name != "mechanisms")
 
 
 def test_quick_studies_are_smaller(data):
     for name in paper.BEYOND:
-        study = importlib.import_module(name)
+        study = importlib.import_module(f"experiments.{name}")
         costs = [sum(task.cost for task in study.tasks(quick)) for quick in (True, False)]
         assert costs[0] < costs[1] / 3
 
@@ -300,15 +308,37 @@ def test_the_table_to_choose_by():
         ],
         series=rows("finger", 20, "ridge", 0.5),
     )
-    header, lines = beyond_claims.choice(found, "loss", style.rate)
+    header, lines = beyond_claims.choice(found, "loss", tables.rate)
     texts = {line[0]: dict(zip(header[1:], line[1:], strict=True)) for line in lines}
     assert len(texts) == 2
     line = texts["an impulse in one place: C, n = 200"]
     assert line["forest, patches"] == ".1500"
+    assert line["MORF, the paper's setting"] == "**.1400**"
     assert line['forest, "image" or "series"'] == ".2500"
     assert line["random forest"] == ".4000"
-    assert line["best other"] == "**.1400 (MORF)**"
+    assert line["best other"] == ""
     assert texts["EEG: finger movements"]["ridge"] == "**.5000**"
+
+
+def test_the_table_of_the_best_says_which_setting_patches_have():
+    found = studies(
+        images=[
+            *rows("MNIST", 100, "boosting image", 0.1),
+            *rows("MNIST", 100, "MORF", 0.2),
+            *rows("MNIST", 100, "ConvNet", 0.15),
+        ],
+        simulations=[
+            *rows("A", 200, "forest series", 0.01),
+            *rows("A", 200, "forest patch", 0.35),
+            *rows("A", 200, "MORF", 0.17),
+        ],
+    )
+    header, lines = beyond_claims.plain_and_best(found)
+    assert header[2:4] == ["MORF, the paper's setting", "MORF, all defaults"]
+    assert [line[2:] for line in lines] == [
+        [".2000", "", ".1000 (boosting image)", ".1500 (ConvNet)"],
+        [".1700", ".3500", ".0100 (forest series)", ""],
+    ]
 
 
 def test_every_table_of_the_pages_is_written(tmp_path, monkeypatch):
@@ -320,17 +350,83 @@ def test_every_table_of_the_pages_is_written(tmp_path, monkeypatch):
         beyond_series=rows("Coffee", 28, "ridge", 0.1, 0.0),
         beyond_volumes=rows("adrenal", 9, "forest patch", 0.1, 0.2),
         beyond_tables=rows("wine", 9, "boosting", 0.1, 0.2),
+        mechanisms=[
+            {**row, "group": "tables", "setting": name, "data": "noisy labels", "repeat": 0}
+            for name in ("guided sums", "sums")
+            for row in rows("noisy labels", 9, name, 0.1)
+        ],
     )
     for name in paper.BEYOND:
-        study = importlib.import_module(name)
+        study = importlib.import_module(f"experiments.{name}")
         monkeypatch.setattr(study, "read", lambda _, what: getattr(found, what, []))
         study.figures(tmp_path, tmp_path)
     beyond_claims.write(tmp_path)
-    for name in ("README", "docs/beyond", "docs/choose"):
-        wanted = page.names((page.ROOT / f"{name}.md").read_text())
+    for name in ("docs/beyond", "docs/choose"):
+        text = (page.ROOT / f"{name}.md").read_text()
+        wanted = [table for table in page.names(text) if not table.startswith("duration-")]
         assert wanted
         assert [table for table in wanted if not (tmp_path / f"{table}.md").exists()] == []
     pictures = {path.name for path in tmp_path.glob("*.png")}
     assert pictures == {
         f"beyond-{name}.png" for name in ("images", "simulations", "series", "tables")
     }
+
+
+# --- mechanisms -----------------------------------------------------------------------------------
+
+
+def test_every_comparison_names_settings_of_its_group():
+    for comparison in COMPARISONS:
+        group = mechanisms.GROUPS[comparison.group]
+        assert comparison.on != comparison.off
+        assert {comparison.on, comparison.off} <= set(group.settings)
+        assert set(comparison.data) <= set(group.data)
+
+
+def test_every_setting_is_compared_or_is_compared_with():
+    for name, group in mechanisms.GROUPS.items():
+        used = {
+            setting
+            for comparison in COMPARISONS
+            if mechanisms.GROUPS[comparison.group].settings is group.settings
+            for setting in (comparison.on, comparison.off)
+        }
+        assert set(group.settings) <= used, name
+
+
+@pytest.mark.parametrize("group", ["patches", "sensors", "tables"])
+def test_settings_of_mechanisms_fit(group):
+    key = {"group": group, "data": mechanisms.GROUPS[group].data[0], "repeat": 0}
+    found = mechanisms.run(Task("mechanisms", key))
+    assert [row["setting"] for row in found] == list(mechanisms.GROUPS[group].settings)
+    assert all(row["error"] < 0.6 for row in found)
+
+
+def mechanism_rows(on, off):
+    """Errors by data set: one list of repeats with the mechanism, one without it."""
+    return [
+        {
+            "group": "tables",
+            "data": data,
+            "repeat": repeat,
+            "setting": setting,
+            "error": error,
+            "train_seconds": 1.0 if setting == "sums" else 3.0,
+        }
+        for setting, by_data in (("guided sums", on), ("sums", off))
+        for data, errors in by_data.items()
+        for repeat, error in enumerate(errors)
+    ]
+
+
+def test_a_mechanism_gains_if_its_difference_exceeds_two_standard_errors():
+    comparison = next(c for c in COMPARISONS if (c.on, c.off) == ("guided sums", "sums"))
+    a, b = mechanisms.GROUPS["tables"].data[:2]
+    found = mechanism_rows({a: [0.1, 0.1], b: [0.3, 0.3]}, {a: [0.12, 0.11], b: [0.31, 0.32]})
+    line = mechanisms.compared(found, comparison)
+    assert line[4:8] == [".2000", ".2150", "-0.0150 ± 0.0035", "3.00"]
+    assert line[-1] == mechanisms.GAIN
+    assert mechanisms.verdict(0.02, 0.005) == mechanisms.LOSS
+    assert mechanisms.verdict(0.009, 0.005) == mechanisms.NEITHER
+    assert mechanisms.verdict(0.009, float("nan")) == mechanisms.NEITHER
+    assert mechanisms.compared(found[:4], comparison) is None

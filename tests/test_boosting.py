@@ -34,14 +34,15 @@ from morforest import (
     MorfBoostingClassifier,
     MorfBoostingRegressor,
     Patch,
+    SharedAtoms,
     SparseOblique,
     Subset,
     _losses,
 )
-from morforest._dictionary import resolve
-from morforest._grow import TrainingTable
-from morforest._kernel import core
-from morforest._numbers import choose_format, to_core_dtype
+from morforest._fixed_point import choose_format, to_core_dtype
+from morforest._native import core
+from morforest._table import TrainingTable
+from morforest.dictionary._base import resolve
 
 BY_DEFAULT = Mixture([Axis(), SparseOblique()], [1, 1])  # of flat rows
 LOSSES = ("squared_error", "absolute_error", "poisson", "quantile")
@@ -75,7 +76,7 @@ def problems(draw, rows):
         "max_depth": draw(st.sampled_from([1, 3, None])),
         "min_samples_leaf": draw(st.sampled_from([1, 1, 3])),
         "subsample": draw(st.sampled_from([0.5, 0.8, 1.0])),
-        "l2": draw(st.sampled_from([0.0, 0.3, 1.0])),
+        "l2_regularization": draw(st.sampled_from([0.0, 0.3, 1.0])),
         "learning_rate": draw(st.sampled_from([0.1, 1.0])),
         "random_state": draw(st.integers(0, 1000)),
     }
@@ -140,9 +141,9 @@ def the_oracle(problem, model):
     copies = weights.astype(int) if whole else np.ones(n_rows, dtype=int)
     X = to_core_dtype(flat)
     plan = resolve(given, problem.X.shape[1:])
-    hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds)).core.hash
+    hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds)).table.hash
     order = np.lexsort((weights, y, hashes))
-    if getattr(problem.dictionary, "per", None) == "forest":
+    if isinstance(problem.dictionary, SharedAtoms):
         dictionary = shared(dictionary, cells, order, model._seed)
     subsample = parameters["subsample"]
     quantile = {"absolute_error": 0.5, "quantile": parameters.get("quantile")}.get(loss)
@@ -165,7 +166,7 @@ def the_oracle(problem, model):
         copies=copies.tolist(),
         weights=(np.ones(n_rows) if whole else weights).tolist(),
         draws=max(1, round(subsample * int(copies.sum()))) if subsample < 1 else 0,
-        l2=parameters["l2"],
+        l2=parameters["l2_regularization"],
         learning_rate=parameters["learning_rate"],
         largest_step=4.0 if loss in (None, "poisson") else math.inf,
         quantile=quantile,
@@ -178,7 +179,7 @@ def assert_same_rounds(problem):
     model = problem.fit()
     expected, sources = the_oracle(problem, model)
     forest = model._forest
-    atoms, gains = forest.atoms(), forest.gains()
+    atoms, gains = forest.matrix(), forest.gains()
     leaf_values = forest.leaf_value.reshape(-1, forest.values)
     for tree in range(forest.n_trees):
         nodes, values = expected.round(tree)
@@ -228,7 +229,7 @@ def test_sums_are_guided_by_default_alone():
     given = MorfBoostingClassifier(BY_DEFAULT, **common).fit(X, y)
 
     def useful(model):
-        atoms = model._forest.atoms()
+        atoms = model._forest.matrix()
         sums = atoms[np.diff(atoms.indptr) > 1]
         informative = np.argsort(-model.feature_importances_)[:4]
         return np.isin(sums.indices, informative).mean()
@@ -242,7 +243,7 @@ def test_guided_rounds_go_on_where_they_were():
     whole = MorfBoostingClassifier(max_iter=20, random_state=0).fit(X, y)
     parts = MorfBoostingClassifier(max_iter=8, random_state=0, warm_start=True).fit(X, y)
     parts = pickle.loads(pickle.dumps(parts)).set_params(max_iter=20).fit(X, y)
-    np.testing.assert_array_equal(parts._forest.term_cell, whole._forest.term_cell)
+    np.testing.assert_array_equal(parts._forest.atoms.cell, whole._forest.atoms.cell)
 
 
 @pytest.mark.parametrize("dictionary", [Patch(max_size=4), Haar(pool="max"), Subset(Patch(), 50)])
@@ -633,26 +634,26 @@ def test_a_constant_target():
 
 
 BAD = {
-    "max_iter": [0, 1.5, "many"],
+    "max_iter": [0, 1.5, "many", 10**9],
     "learning_rate": [0, -1, "fast", math.nan],
     "subsample": [0, 1.5, None, "half"],
     "splitter": ["best", 1],
     "max_depth": [0, "deep"],
     "max_leaf_nodes": [1],
     "min_samples_leaf": [0, 1.5, None, "few"],
-    "l2": [-1, math.nan, "much"],
+    "l2_regularization": [-1, math.nan, "much"],
     "early_stopping": ["auto", 1],
     "validation_fraction": [0, 1, "some"],
     "n_iter_no_change": [0],
     "tol": [-1],
     "max_features": ["all", 0],
-    "n_jobs": [0],
+    "n_jobs": [0, 10**30],
     "random_state": ["seed"],
     "warm_start": ["yes"],
     "verbose": [-1],
     "loss": ["gini", None],
     "quantile": [0, 1, "half"],
-    "class_weight": ["balanced_subsample", 3],
+    "class_weight": ["balanced_subsample", 3, {0: -1}],
 }
 
 
@@ -662,6 +663,26 @@ def test_a_bad_parameter_is_named(name, value):
     kind = MorfBoostingRegressor if name in ("loss", "quantile") else MorfBoostingClassifier
     with pytest.raises((ValueError, TypeError), match=name):
         kind(**{name: value}).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [MorfBoostingClassifier, MorfBoostingRegressor])
+def test_boosting_has_no_parameters_of_forests(kind):
+    for name in ("n_estimators", "bootstrap", "max_samples", "oob_score", "criterion"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(kind(), name)
+
+
+def test_a_fit_says_what_auto_was_resolved_to():
+    X, y = digits(300)
+    model = MorfBoostingClassifier(max_iter=2).fit(X, y)
+    assert (model.max_features_, model.subsample_, model.min_samples_leaf_) == (8, 0.8, 20)
+    assert isinstance(model.dictionary_, Patch)
+    flat = MorfBoostingRegressor(max_iter=2).fit(X[:40].reshape(40, -1), y[:40])
+    assert (flat.max_features_, flat.subsample_, flat.min_samples_leaf_) == (64, 0.8, 10)
+    assert isinstance(flat.dictionary_, Mixture)
+    given = MorfBoostingClassifier(max_iter=2, subsample=0.5, min_samples_leaf=0.1, max_features=3)
+    given.fit(X, y)
+    assert (given.max_features_, given.subsample_, given.min_samples_leaf_) == (3, 0.5, 15)
 
 
 def test_bad_targets_are_explained():

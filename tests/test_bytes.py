@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from morforest import MorfClassifier, Patch, _grow
-from morforest._numbers import choose_format
-from morforest.dictionary import resolve
+from morforest import MorfClassifier, Patch, _table
+from morforest._fixed_point import choose_format
+from morforest.dictionary._base import resolve
 
 CASES = {
     "image": ((9, 11), Patch((1, 1), (4, 8))),
@@ -43,12 +43,13 @@ def test_bytes_and_prefix_sums_grow_the_same_forest(case, monkeypatch):
         chosen, cells = choose_format(X, bounds)
         return chosen, replace(cells, fit_bytes=False)
 
-    monkeypatch.setattr(_grow, "choose_format", without_bytes)
+    monkeypatch.setattr(_table, "choose_format", without_bytes)
     plain = forest_of(X, y, dictionary)
-    for name in ("next", "threshold", "weight", "gain", "term_cell", "term_weight"):
+    for name in ("next", "threshold", "weight", "gain"):
         np.testing.assert_array_equal(
             getattr(fast._forest, name), getattr(plain._forest, name), err_msg=name
         )
+    assert fast._forest.atoms == plain._forest.atoms
     np.testing.assert_array_equal(fast.oob_decision_function_, plain.oob_decision_function_)
 
 

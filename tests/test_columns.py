@@ -1,6 +1,7 @@
-"""Subsets of a whole forest: columns of standardised atoms, and trees over these."""
+"""Atoms that a whole forest shares: columns of standardised atoms, and trees over these."""
 
 import copy
+import dataclasses
 import pickle
 
 import joblib
@@ -19,7 +20,7 @@ from test_oracle import examples
 from test_pool import nonlinear_dictionaries
 
 import morforest._columns
-import morforest.named
+import morforest.dictionary._presets
 from morforest import (
     AtomFeatures,
     Atoms,
@@ -38,21 +39,24 @@ from morforest import (
     Pair,
     Patch,
     Raw,
+    SharedAtoms,
     SparseOblique,
     Square,
     Subset,
     Variance,
 )
+from morforest._atoms import TYPES, AtomList
+from morforest._importance import impurity_decrease, split_shares
 
 DICTIONARIES = {
-    "pooled": Haar(1, 2, pool=["ppv", "max", "mean"]),
+    "pooled": Haar(1, 2, pool=["proportion", "max", "mean"]),
     "patches": Patch(1, 4),
     "sparse": SparseOblique(),
     "fractions": Atoms(np.linspace(-1, 1, 64 * 5).reshape(5, 64)),
     "mixture": Mixture(
         [
-            Patch(1, 3, channels=[Raw(), Difference(), Square()]),
-            Haar(1, 2, pool=["ppv", "min"]),
+            Patch(1, 3, views=[Raw(), Difference(), Square()]),
+            Haar(1, 2, pool=["proportion", "min"]),
             Variance(1, 4),
             Pair(1, 3),
             Axis(),
@@ -62,8 +66,8 @@ DICTIONARIES = {
 }
 
 
-def shared(name="mixture", n_atoms=60):
-    return Subset(DICTIONARIES[name], n_atoms, per="forest")
+def shared(name="mixture", n_atoms=60, combine=None):
+    return SharedAtoms(DICTIONARIES[name], n_atoms, combine=combine)
 
 
 def fitted(dictionary=None, X=None, y=None, sample_weight=None, **parameters):
@@ -71,7 +75,7 @@ def fitted(dictionary=None, X=None, y=None, sample_weight=None, **parameters):
         X, y = digits(200)
     model = MorfClassifier(
         shared() if dictionary is None else dictionary,
-        **{"n_estimators": 8, "bootstrap": True, "direction": None, "random_state": 0} | parameters,
+        **{"n_estimators": 8, "bootstrap": True, "random_state": 0} | parameters,
     )
     return model.fit(X, y, sample_weight=sample_weight)
 
@@ -79,10 +83,7 @@ def fitted(dictionary=None, X=None, y=None, sample_weight=None, **parameters):
 def assert_same(a, b):
     """Equal forests of equal columns."""
     assert_same_forest(a, b)
-    ours, theirs = (vars(model._forest.columns) for model in (a, b))
-    for name, values in ours.items():
-        if isinstance(values, np.ndarray):
-            np.testing.assert_array_equal(values, theirs[name], err_msg=name)
+    assert a._forest.columns.atoms == b._forest.columns.atoms
 
 
 # --- what is computed ------------------------------------------------------------------------
@@ -91,7 +92,7 @@ def assert_same(a, b):
 def all_shared(rng, shape):
     """Dictionaries of nonlinear atoms, all of them shared by the forest."""
     return nonlinear_dictionaries(rng, shape).map(
-        lambda found: Subset(getattr(found, "dictionary", found), 12, per="forest")
+        lambda found: SharedAtoms(getattr(found, "dictionary", found), 12, combine=None)
     )
 
 
@@ -102,13 +103,12 @@ def test_forests_over_columns_equal_the_oracle(problem):
     assert_same_trees(problem)
 
 
-@pytest.mark.parametrize("direction", [None, "ridge"])
+@pytest.mark.parametrize("combine", [None, "ridge"])
 @pytest.mark.parametrize("name", DICTIONARIES)
 @pytest.mark.parametrize("criterion", ["gini", "squared_error"])
-def test_forests_of_images_equal_the_oracle(name, criterion, direction):
+def test_forests_of_images_equal_the_oracle(name, criterion, combine):
     X, y = digits(40)
     parameters = {
-        "direction": direction,
         "criterion": criterion,
         "splitter": "exact",
         "max_features": 5,
@@ -117,7 +117,7 @@ def test_forests_of_images_equal_the_oracle(name, criterion, direction):
         "random_state": 1,
     }
     weights = whole_numbers(40, 3, 2).astype(float)
-    assert_same_trees(Problem(X, y.astype(float), shared(name, 20), parameters, weights))
+    assert_same_trees(Problem(X, y.astype(float), shared(name, 20, combine), parameters, weights))
 
 
 @pytest.mark.parametrize("name", ["pooled", "mixture"])
@@ -130,7 +130,7 @@ def test_rounds_over_columns_equal_the_oracle(name):
         "subsample": 0.7,
         "splitter": "exact",
         "min_samples_leaf": 2,
-        "l2": 0.5,
+        "l2_regularization": 0.5,
         "learning_rate": 0.3,
         "random_state": 3,
     }
@@ -178,16 +178,16 @@ def test_moments_are_those_of_numpy_and_exact():
 
 def test_finite_dictionaries_give_each_atom_once():
     X, y = digits(200)
-    columns = fitted(Subset(Axis(), per="forest"))._forest.columns
-    assert sorted(columns.cell) == list(range(64))
-    whole = fitted(Subset(Axis(), 64, "forest"), max_features=None, bootstrap=False)
+    columns = fitted(SharedAtoms(Axis()))._forest.columns
+    assert sorted(columns.atoms.cell) == list(range(64))
+    whole = fitted(SharedAtoms(Axis(), 64), max_features=None, bootstrap=False)
     plain = fitted(Axis(), X, y, max_features=None, bootstrap=False)
     assert (whole.predict(X) == plain.predict(X)).mean() > 0.99
 
 
 def test_numbers_of_atoms_have_defaults():
     pooled = Patch(1, 4, pool="max")
-    assert fitted(Subset(pooled, per="forest"), n_estimators=1)._forest.columns.size == 3000
+    assert fitted(SharedAtoms(pooled, combine=None), n_estimators=1)._forest.columns.size == 3000
     X, y = digits(200)
     assert_same_forest(fitted(Subset(pooled)), fitted(Subset(pooled, 300), X, y))
 
@@ -248,7 +248,7 @@ def test_the_order_of_rows_with_equal_columns_does_not_matter_to_copies():
     y = np.arange(40) % 4 > 1
     looks = np.zeros((1, 16))
     looks[0, 10] = 1
-    dictionary = Subset(Atoms(looks), per="forest")
+    dictionary = SharedAtoms(Atoms(looks))
     model = fitted(dictionary, X, y, augment=ImageCopies())
     assert_same(model, fitted(dictionary, X[::-1], y[::-1], augment=ImageCopies()))
 
@@ -296,7 +296,7 @@ def test_rounds_share_their_columns_with_copies_early_stopping_and_threads():
     model = MorfBoostingClassifier(
         shared("pooled"),
         max_iter=40,
-        augment=ImageCopies(2),
+        augment=ImageCopies(rotation=2),
         early_stopping=True,
         n_iter_no_change=5,
         random_state=0,
@@ -347,7 +347,7 @@ def clone_fitted(model):
 
 def test_auto_tries_them(monkeypatch):
     X, y = digits(200)
-    monkeypatch.setattr(morforest.named, "_image", lambda shape, axes: shared("patches"))
+    monkeypatch.setattr(morforest.dictionary._presets, "_image", lambda shape: shared("patches"))
     model = fitted("auto", X, y)
     assert model.dictionary_scores_["image"] > 0.5
     assert (model._forest.columns is None) == (model.dictionary_ != shared("patches"))
@@ -356,8 +356,8 @@ def test_auto_tries_them(monkeypatch):
 def test_parameters_are_searched_by_name():
     X, y = digits(120)
     search = GridSearchCV(
-        MorfRegressor(Subset(Patch()), n_estimators=3, random_state=0),
-        {"dictionary__per": ["tree", "forest"], "dictionary__dictionary__max_size": [2, 3]},
+        MorfRegressor(SharedAtoms(Patch()), n_estimators=3, random_state=0),
+        {"dictionary__n_atoms": [30, 300], "dictionary__dictionary__max_size": [2, 3]},
         cv=2,
     ).fit(X, y)
     scores = search.cv_results_["mean_test_score"]
@@ -369,13 +369,13 @@ def test_parameters_are_searched_by_name():
 SERIES = {
     "patches": Patch(1, 4),
     "signed": Mixture([Haar(1, 2), Pair(1, 3), SparseOblique()]),
-    "channels": Pair(1, 3, channels=[Raw(), Difference(), Square()]),
-    "pooled": Haar(1, 2, pool=["max", "ppv"]),
+    "channels": Pair(1, 3, views=[Raw(), Difference(), Square()]),
+    "pooled": Haar(1, 2, pool=["max", "proportion"]),
     "wrapped": Patch(1, 4, boundary="wrap", pool=["max", "mean"]),
     "kernels": Kernel(
-        "rocket", dilation="log", pool=["ppv", "max"], channels=[Raw(), Difference()]
+        "rocket", dilation="log", pool=["proportion", "max"], views=[Raw(), Difference()]
     ),
-    "variance": Mixture([Variance(1, 4, channels=[Raw(), Difference()]), Patch(1, 2)]),
+    "variance": Mixture([Variance(1, 4, views=[Raw(), Difference()]), Patch(1, 2)]),
 }
 
 
@@ -384,42 +384,28 @@ def test_importances_are_those_of_nodes_with_the_same_atoms(name):
     X, y = digits(200)
     if name == "kernels":
         X = X.reshape(-1, 64)
-    model = fitted(Subset(SERIES[name], 40, per="forest"), X, y)
+    model = fitted(SharedAtoms(SERIES[name], 40, combine=None), X, y)
     forest, columns = model._forest, model._forest.columns
-    column, _ = forest._columns_of_nodes()
-    split = forest.is_split()
-    # The same trees, each node with the terms and the form of its column's atom.
-    atoms = [slice(columns.begin[c], columns.begin[c + 1]) for c in column[split]]
-    count = np.zeros(len(split), dtype=int)
-    count[split] = [some.stop - some.start for some in atoms]
-    forms = {}
-    if len(columns.form_op):
-        forms["form_op"] = np.where(split, columns.form_op[column], 0).astype(np.uint8)
-        forms["form_bias"] = np.where(split, columns.form_bias[column], 0)
-        window = columns.form_window.reshape(-1, 4)[column]
-        window[~split] = (1, 0, 1, 0)
-        forms["form_window"] = window.ravel()
-    state = {field: getattr(forest, field) for field in forest.__dataclass_fields__}
-    plain = type(forest)(
-        **{
-            **state,
-            "shape": columns.shape,
-            "views": columns.views,
-            "sources": columns.sources,
-            "pooled_views": columns.pooled_views,
-            "cell_format": columns.cell_format,
-            "term_count": count,
-            "term_cell": np.concatenate([columns.cell[some] for some in atoms]),
-            "term_weight": np.concatenate([columns.weight[some] for some in atoms]),
-            "columns": None,
-            **forms,
-        }
+    column, _ = forest.columns_of_nodes()
+    # The same trees, each split with the atom of its column, each leaf with none.
+    none = columns.atoms[:1]
+    none.count, none.cell, none.weight = none.count * 0, none.cell[:0], none.weight[:0]
+    if not none.linear:
+        none.operation, none.bias, none.window = (
+            getattr(none, name) * 0 for name in ("operation", "bias", "window")
+        )
+    atoms = AtomList.concatenate(
+        [
+            columns.atoms[c : c + 1] if s else none
+            for c, s in zip(column, forest.is_split(), strict=True)
+        ]
     )
-    np.testing.assert_allclose(model.split_shares_, plain.split_shares(), rtol=1e-12)
+    plain = dataclasses.replace(forest, atoms=atoms, cell_format=columns.cell_format, columns=None)
+    np.testing.assert_allclose(model.split_shares_, split_shares(plain), rtol=1e-12)
     np.testing.assert_allclose(
-        model.feature_importances_, plain.impurity_decrease(), rtol=1e-9, atol=1e-15
+        model.feature_importances_, impurity_decrease(plain), rtol=1e-9, atol=1e-15
     )
-    assert (forest.atoms() != plain.atoms()).nnz == 0
+    assert (forest.matrix() != plain.matrix()).nnz == 0
 
 
 @pytest.mark.parametrize("scale", [1, 37.5])
@@ -427,12 +413,12 @@ def test_combinations_are_in_the_units_of_the_data(scale):
     rng = np.random.default_rng(0)
     X = scale * (5 + rng.normal(size=(300, 6, 10)))
     y = X[:, 2, 3:6].sum(axis=1) > X[:, 3, 3:6].sum(axis=1)
-    dictionary = Subset(Patch(max_size=4), 200, per="forest")
-    model = MorfClassifier(dictionary, n_estimators=9, direction="ridge", random_state=0)
+    dictionary = SharedAtoms(Patch(max_size=4), 200, combine="ridge")
+    model = MorfClassifier(dictionary, n_estimators=9, random_state=0)
     forest = model.fit(X, y)._forest
-    several = np.flatnonzero(forest.term_count > 1)
+    several = np.flatnonzero(forest.atoms.count > 1)
     assert 30 < len(several) < forest.is_split().sum()
-    atoms, thresholds, left = forest.atoms(), forest.thresholds(), forest.children()
+    atoms, thresholds, left = forest.matrix(), forest.thresholds(), forest.children()
     paths, values = model.decision_path(X)[0].tocsc(), (atoms @ X.reshape(300, -1).T).T
     for node in several:
         rows = paths[:, [node]].indices
@@ -450,17 +436,13 @@ def test_thresholds_are_in_the_units_of_the_data(name, scale):
     X, y = digits(200)
     X = X.reshape(-1, 64) * scale
     dictionary = SERIES[name]
-    forest = fitted(Subset(dictionary, 40, per="forest"), X, y)._forest
+    forest = fitted(SharedAtoms(dictionary, 40, combine=None), X, y)._forest
     features = AtomFeatures(dictionary, 40, random_state=0).fit(X)
     columns = forest.columns
-    features._atoms = {
-        name: getattr(columns, name)
-        for name in ("begin", "cell", "weight", "form_op", "form_bias", "form_window")
-    }
-    features._scale = morforest._columns.unit_scales(columns, (64,), columns.cell_format.shift)
+    features._atoms = columns.atoms
     features._core = features._build()
     values = features.transform(X).astype(float)
-    column, _ = forest._columns_of_nodes()
+    column, _ = forest.columns_of_nodes()
     q = columns.of(X)
     for node in np.flatnonzero(forest.is_split())[:200]:
         c = column[node]
@@ -473,24 +455,18 @@ def test_thresholds_are_in_the_units_of_the_data(name, scale):
 # --- what is refused -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("per", ["trees", None, 1, True, "", ["tree"]])
-def test_other_words_than_tree_and_forest_are_refused(per):
-    with pytest.raises(ValueError, match="per must be one of 'tree', 'forest'"):
-        fitted(Subset(Patch(), per=per))
-
-
 @pytest.mark.parametrize("n_atoms", [0, -1, 2.5, "many", True, 10**9])
 def test_bad_numbers_of_atoms_are_refused(n_atoms):
     with pytest.raises(ValueError, match="n_atoms must be an integer from 1"):
-        fitted(Subset(Patch(), n_atoms, per="forest"))
+        fitted(SharedAtoms(Patch(), n_atoms))
 
 
 def test_pooled_atoms_round_a_range_that_integers_do_not_hold():
     X, y, _ = table(100)
     wide = X * [1, 1, 1, 1e-12, 1e12, 1]
     with pytest.warns(UserWarning, match="many orders of magnitude"):
-        fitted(Subset(Patch(1, 3, pool="max"), 20, per="forest"), wide, y)
-    model = fitted(Subset(Patch(1, 3), 20, per="forest"), wide, y)
+        fitted(SharedAtoms(Patch(1, 3, pool="max"), 20, combine=None), wide, y)
+    model = fitted(SharedAtoms(Patch(1, 3), 20), wide, y)
     assert model._forest.columns.cell_format.real
     assert np.isfinite(model.predict_proba(X * 1e300)).all()
 
@@ -499,34 +475,44 @@ def test_damaged_columns_are_refused():
     X, _ = images(10)
     model = fitted(shared("pooled"), X.astype(np.int64), np.arange(10) % 2)
     state = model._forest.__getstate__()
-    assert state["format"] == 3
+    whole = state["columns"].__getstate__()
+    whole |= whole["atoms"].__getstate__()
 
     def load(**changes):
-        columns = object.__new__(type(state["columns"]))
-        columns.__setstate__({**state["columns"].__getstate__(), **changes})
+        found = {**whole, **changes}
+        atoms, columns = object.__new__(AtomList), object.__new__(type(state["columns"]))
+        if "atoms" not in changes:
+            atoms.__setstate__({name: found.pop(name) for name in ("layout", *TYPES)})
+            found["atoms"] = atoms
+        columns.__setstate__(found)
         loaded = object.__new__(type(model._forest))
         loaded.__setstate__({**state, "columns": columns})
 
     load()
-    whole = state["columns"].__getstate__()
     for name, value in whole.items():
         if isinstance(value, np.ndarray) and value.size:
             for other in (value[:-1], np.append(value, value[-1:]), value.astype(object), None):
                 with pytest.raises(ValueError, match=r"damaged|impossible"):
                     load(**{name: other})
-        missing = {k: v for k, v in whole.items() if k != name}
         with pytest.raises(ValueError, match="damaged"):
-            object.__new__(type(state["columns"])).__setstate__(missing)
+            load(**{name: None})
+    for of in (state["columns"], state["columns"].atoms):
+        parts = of.__getstate__()
+        for name in parts:
+            missing = {k: v for k, v in parts.items() if k != name}
+            with pytest.raises(ValueError, match="damaged"):
+                object.__new__(type(of)).__setstate__(missing)
     for changes in (
         {"mean": np.full(60, np.nan)},
         {"deviation": np.full(60, -1.0)},
-        {"shape": (28, 2)},
+        {"layout": dataclasses.replace(whole["layout"], shape=(28, 2))},
         {"cell_format": 3},
         {"cell": whole["cell"].astype(np.int64) + 2**31},
-        {"form_op": np.full(60, 9)},
+        {"operation": np.full(60, 9)},
+        {"atoms": 3},
     ):
         with pytest.raises(ValueError, match=r"damaged|impossible"):
             load(**changes)
-    for columns in (None, 3, fitted(shared(n_atoms=61))._forest.columns):
+    for columns in (3, fitted(shared(n_atoms=61))._forest.columns):
         with pytest.raises(ValueError, match="damaged forest"):
             object.__new__(type(model._forest)).__setstate__({**state, "columns": columns})

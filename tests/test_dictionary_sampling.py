@@ -26,8 +26,9 @@ from morforest import (
     SparseOblique,
     Square,
 )
-from morforest.dictionary import resolve
-from morforest.kernels import gabor_kernels, rocket_kernels
+from morforest.dictionary._base import resolve
+from morforest.dictionary._kernels import gabor_kernels, rocket_kernels
+from morforest.dictionary._shape import SampleShape
 
 LEVEL = 1e-3
 N_DRAWS = 20_000
@@ -214,7 +215,9 @@ def log_uniform(low, high):
 
 
 def test_sizes_on_a_logarithmic_scale():
-    atoms = draw(Patch(min_size=(1, 2), max_size=(1, 9), boundary="inside", scale="log"), (2, 12))
+    atoms = draw(
+        Patch(min_size=(1, 2), max_size=(1, 9), boundary="inside", size_distribution="log"), (2, 12)
+    )
     widths = atoms.any(axis=1).sum(axis=1).astype(int)
     counts = np.bincount(widths, minlength=10)
     assert counts[:2].sum() == 0
@@ -280,7 +283,7 @@ def test_haar_atoms_follow_their_law(shape, low, high, kinds, lobed):
 
 
 def test_haar_atoms_stand_along_all_axes_but_that_of_channels():
-    atoms = Haar(1, 1, lobes="two").sample((3, 4), 500, channel_axis=0).toarray().reshape(-1, 3, 4)
+    atoms = Haar(1, 1, lobes="two").sample((3, 4), 500, channel_axis=1).toarray().reshape(-1, 3, 4)
     assert ((atoms != 0).any(axis=2).sum(axis=1) == 1).all()
     atoms = Haar(1, 1, lobes="two").sample((3, 4), 500).toarray().reshape(-1, 3, 4)
     assert set((atoms != 0).any(axis=2).sum(axis=1)) == {1, 2}
@@ -323,7 +326,7 @@ def test_pairs_follow_their_law(shape, low, high, reach):
 
 
 def test_pairs_across_channels_follow_their_law():
-    dictionary = Pair(1, 2, reach=1, channels=[Raw(), Difference()])
+    dictionary = Pair(1, 2, reach=1, views=[Raw(), Difference()])
     atoms = dictionary.sample(4, N_DRAWS, random_state=0).toarray()
     assert fit_of(atoms, pair_law((4,), 1, 2, [1], channels=2)) > LEVEL
 
@@ -339,13 +342,13 @@ def test_samples_of_pairs_hold_each_feature_once():
 
 def test_channels_are_drawn_equally_often_and_listed_in_order():
     channels = [Square(), Gradient(3), Raw(), Magnitude(), Raw()]  # six, for one is there twice
-    atoms = Patch(1, 1, channels=channels).sample((2, 2), N_DRAWS, random_state=0)
+    atoms = Patch(1, 1, views=channels).sample((2, 2), N_DRAWS, random_state=0)
     assert atoms.shape[1] == 6 * 4
     assert fit_of(atoms.toarray(), {tuple(unit): 1 / 24 for unit in np.eye(24)}) > LEVEL
 
 
 def test_parts_of_a_mixture_share_channels():
-    parts = [Haar(channels=[Square(), Raw()]), Axis(), Patch(1, 1, channels=Difference())]
+    parts = [Haar(views=[Square(), Raw()]), Axis(), Patch(1, 1, views=Difference())]
     atoms = Mixture(parts).sample(5, 3000, random_state=0).toarray().reshape(-1, 3, 5)
     signed = (atoms < 0).any(axis=(1, 2))
     assert not atoms[signed, 2].any()
@@ -411,13 +414,13 @@ def test_the_kernels_of_minirocket():
     atoms = draw(dictionary, (11,))
     assert fit_of(atoms, kernel_law(kernels, (11,))) > LEVEL
     # Along the last axis but for that of the channels.
-    atoms = dictionary.sample((9, 2), 500, channel_axis=1).toarray().reshape(-1, 9, 2)
+    atoms = dictionary.sample((9, 2), 500, channel_axis=2).toarray().reshape(-1, 9, 2)
     assert ((atoms != 0).any(axis=1).sum(axis=1) == 1).all()
     assert ((atoms != 0).sum(axis=(1, 2)) == 9).all()
 
 
 def test_a_gaussian_kernel_is_a_bell():
-    (kernel,) = Kernel("gaussian", (5, 8), (5, 8))._kernels((20, 20), None)
+    (kernel,) = Kernel("gaussian", (5, 8), (5, 8))._kernels(SampleShape((20, 20)))
     y, x = np.mgrid[-2:2:5j, -3.5:3.5:8j]
     bell = np.exp(-0.5 * ((y / (5 / 4)) ** 2 + (x / (8 / 4)) ** 2))
     np.testing.assert_allclose(kernel, 64 * bell / bell.max(), atol=0.5)
@@ -436,7 +439,7 @@ def test_gabor_kernels_are_waves_under_a_bell():
     # Series have one direction, and short kernels no fast waves.
     assert len(gabor_kernels((9,), [0])) == 4
     assert len(gabor_kernels((3,), [0])) == 2
-    atoms = Kernel("gabor", 3, 5).sample((3, 20, 20), 50, channel_axis=0).toarray()
+    atoms = Kernel("gabor", 3, 5).sample((3, 20, 20), 50, channel_axis=1).toarray()
     assert ((atoms.reshape(-1, 3, 400) != 0).any(axis=2).sum(axis=1) == 1).all()
 
 

@@ -35,8 +35,10 @@ from morforest import (
     Pair,
     Patch,
     Raw,
+    SharedAtoms,
     SparseOblique,
     Square,
+    Subset,
 )
 
 # --- errors: data ----------------------------------------------------------------------------
@@ -69,6 +71,17 @@ BAD_X = {
     "sparse": (sp.csr_matrix(np.eye(120)), TypeError, "[Ss]parse"),
     "seventeen axes": (np.zeros((120, *[1] * 17)), ValueError, "16 axes"),
     "dates": (np.full((120, 2), "2020-01-01", dtype="M8[s]"), (ValueError, TypeError), "X|dtype"),
+    "a mask": (np.ma.masked_greater(samples()[0], 98), ValueError, "X has .* masked values.*fill"),
+    "masked images": (
+        np.ma.masked_greater(samples()[0].reshape(-1, 2, 3), 98),
+        ValueError,
+        "X has .* masked values.*fill",
+    ),
+    "a list of masked rows": (
+        [np.ma.masked_greater(row, 98) for row in samples()[0]],
+        ValueError,
+        "X has .* masked values.*fill",
+    ),
     "spans of time": (np.ones((120, 2), dtype="m8[s]"), (ValueError, TypeError), "X|dtype"),
 }
 
@@ -110,6 +123,7 @@ def test_numbers_beyond_float64_are_refused():
         (np.full((3, 6), np.nan), "NaN"),
         (np.full((3, 2, 3), np.inf), "infinity"),
         (np.zeros((0, 6)), "0 sample"),
+        (np.ma.masked_equal(np.eye(3, 6), 1), "X has 3 masked values"),
     ],
 )
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "apply", "decision_path"])
@@ -148,6 +162,9 @@ BAD_Y = {
     "NaN": (np.full(120, np.nan), ValueError, "y contains NaN"),
     "infinity": (np.full(120, np.inf), ValueError, "y contains NaN or infinity"),
     "complex": (np.full(120, 1j), ValueError, "[Cc]omplex"),
+    "dates": (np.full(120, "2020-01-01", dtype="M8[D]"), ValueError, r"y holds dates.*astype"),
+    "time spans": (np.ones(120, dtype="m8[s]"), ValueError, r"time spans.*timedelta64\[s\]"),
+    "masked": (np.ma.masked_equal(np.arange(120) % 3, 2), ValueError, r"y has 40 masked.*filled"),
 }
 
 
@@ -202,6 +219,8 @@ BAD_WEIGHTS = {
     "a matrix": (np.ones((120, 2)), r"sample_weight has shape \(120, 2\)"),
     "words": (["heavy"] * 120, "sample_weight.*heavy"),
     "complex": (np.full(120, 1j), "sample_weight"),
+    "time spans": (np.ones(120, dtype="m8[s]"), "sample_weight.*timedelta64"),
+    "masked": (np.ma.masked_less(np.arange(120.0), 3), "sample_weight has 3 masked values"),
 }
 
 
@@ -225,11 +244,10 @@ def test_class_weights_that_leave_nothing_are_refused():
 # --- errors: parameters ----------------------------------------------------------------------
 
 BAD_PARAMETERS = {
-    "n_estimators": [0, -3, 2.5, "many", None, True],
+    "n_estimators": [0, -3, 2.5, "many", None, True, 10**9, 10**30],
     "data_shape": [3.5, "abc", (2, 2), (0, 6), (), -6, (6.0,), (-2, -3)],
-    "channel_axis": [1, -2, "red", 0.5, True],
+    "channel_axis": [0, 2, -2, "red", 0.5, True],
     "max_features": [0, -1, 0.0, -0.5, "all", True, np.nan, np.inf, [3]],
-    "direction": ["lasso", True, 1, ["ridge"]],
     "splitter": ["best", None, 3],
     "criterion": ["mse", None, 3],
     "max_depth": [0, -1, 2.5, "deep", True],
@@ -244,7 +262,7 @@ BAD_PARAMETERS = {
     "augment": ["rotate", 3, True],
     "class_weight": ["even", 3, [1, 2], {0: -1}, {0: np.nan}, {0: np.inf}, {0: "x"}],
     "warm_start": [1, "yes", None],
-    "n_jobs": [0, "all", 1.5],
+    "n_jobs": [0, "all", 1.5, 10**30, -(10**30)],
     "random_state": ["seed", -1, 1.5, 2**40],
     "verbose": ["loud"],
 }
@@ -342,15 +360,19 @@ BAD_DICTIONARIES = [
     (Patch(boundary=("zero",)), ValueError, r"boundary=\('zero',\) has 1 entries"),
     (Patch(contiguous=1), ValueError, "contiguous .*got 1"),
     (Patch(contiguous=("no", True)), ValueError, "contiguous .*got"),
-    (Patch(scale="linear"), ValueError, r"scale must be one of 'uniform', 'log', got 'linear'"),
-    (Patch(scale=["log"]), ValueError, r"scale .*got \['log'\]"),
-    (Patch(channels="raw"), ValueError, r"channels must be .*Gradient\(\).*got 'raw'"),
-    (Patch(channels=[]), ValueError, r"channels .*got \[\]"),
-    (Patch(channels=[Raw(), None]), ValueError, r"channels .*got \[Raw\(\), None\]"),
-    (Patch(channels=Raw), ValueError, r"channels .*got <class"),
+    (
+        Patch(size_distribution="linear"),
+        ValueError,
+        "size_distribution must be one of .*got 'linear'",
+    ),
+    (Patch(size_distribution=["log"]), ValueError, r"size_distribution .*got \['log'\]"),
+    (Patch(views="raw"), ValueError, r"views must be .*Gradient\(\).*got 'raw'"),
+    (Patch(views=[]), ValueError, r"views .*got \[\]"),
+    (Patch(views=[Raw(), None]), ValueError, r"views .*got \[Raw\(\), None\]"),
+    (Patch(views=Raw), ValueError, r"views .*got <class"),
     (Haar(0), ValueError, "min_size=0 "),
     (Haar(1, 5), ValueError, "max_size=5 along axis 0 "),
-    (Haar(scale=2), ValueError, "scale .*got 2"),
+    (Haar(size_distribution=2), ValueError, "size_distribution .*got 2"),
     (Haar(lobes="four"), ValueError, "lobes must be .*got 'four'"),
     (Haar(lobes=[]), ValueError, r"lobes .*got \[\]"),
     (Haar(lobes=["two", 3]), ValueError, r"lobes .*got \['two', 3\]"),
@@ -360,9 +382,13 @@ BAD_DICTIONARIES = [
     (Haar(lobes="two", axes=(0, "x")), ValueError, r"axes .*got \(0, 'x'\)"),
     (Haar(lobes="two", axes=True), ValueError, "axes .*got True"),
     (Haar(), ValueError, "3 rectangles of min_size=1 do not fit .*axis 0 of length 2"),
-    (Haar((1, 2), (1, 2), "two"), ValueError, "2 rectangles of min_size=2 .*axis 1 of length 3"),
-    (Haar(1, 1, "square", axes=0), ValueError, "lobes='square' has .*needs two axes"),
-    (Haar(lobes="two", channels=3), ValueError, "channels .*got 3"),
+    (
+        Haar((1, 2), (1, 2), lobes="two"),
+        ValueError,
+        "2 rectangles of min_size=2 .*axis 1 of length 3",
+    ),
+    (Haar(1, 1, lobes="square", axes=0), ValueError, "lobes='square' has .*needs two axes"),
+    (Haar(lobes="two", views=3), ValueError, "views .*got 3"),
     (Pair(3), ValueError, "min_size=3 along axis 0"),
     (Pair(1, (1, 1, 1)), ValueError, r"max_size=\(1, 1, 1\) has 3 entries"),
     (Pair(reach=2), ValueError, r"reach .*from 0 to 1 .*got 2 for axis 0 of length 2"),
@@ -372,14 +398,35 @@ BAD_DICTIONARIES = [
     (Pair(reach="far"), ValueError, "reach .*got 'far'"),
     (Pair(reach=True), ValueError, "reach .*got True"),
     (Pair(reach=(1,)), ValueError, r"reach=\(1,\) has 1 entries"),
-    (Pair(scale=None), ValueError, "scale .*got None"),
-    (Pair(channels=Patch()), ValueError, r"channels .*got Patch\(\)"),
+    (Pair(size_distribution=None), ValueError, "size_distribution .*got None"),
+    (Pair(views=Patch()), ValueError, r"views .*got Patch\(\)"),
     (Kernel("round"), ValueError, "kernel must be one of 'gaussian'.*got 'round'"),
     (Kernel(None), ValueError, "kernel .*got None"),
     (Kernel(3), ValueError, "kernel .*got 3"),
     (Kernel([]), ValueError, r"kernel .*got \[\]"),
     (Kernel(["a"]), ValueError, r"kernel must hold numbers, got \['a'\]"),
     (Kernel([[1, 2], [3]]), ValueError, "kernel must hold numbers"),
+    (Patch(10**30), ValueError, "min_size=1000+ along axis 0 is impossible.*give 1 to 2"),
+    (Patch(np.array(1)), ValueError, r"min_size must be made of .*got array\(1\)"),
+    (Patch(1, np.nan), ValueError, "max_size must be made of .*got nan"),
+    (Pair(reach=10**30), ValueError, "reach must be made of integers from 0 to 1 .*got 1000+"),
+    (Pair(reach=np.nan), ValueError, "reach must be made of .*got nan"),
+    (Kernel("sign", dilation=10**30), ValueError, "dilation must be an integer from 1 to 2147"),
+    (Kernel([1], dilation=2**31), ValueError, "dilation must be an integer from 1 to 2147483647"),
+    (Kernel([10**400]), ValueError, "kernel must hold numbers"),
+    (Kernel(rivals=10**30), ValueError, "rivals must be an integer from 1 to 1000, got 1000+"),
+    (Patch(1, 1, pool="max", window=10**30), ValueError, "window must be None, .*got 1000+"),
+    (Patch(views=Gradient(10**30)), ValueError, "orientations must be an integer from 1 to 64"),
+    (SparseOblique(np.nan), ValueError, "rate must be a positive number up to 1e9, got nan"),
+    (SparseOblique(density=np.nan), ValueError, r"density must be in \(0, 1\], got nan"),
+    (Atoms([[10**400] * 6]), ValueError, "matrix must be a sparse matrix"),
+    (Atoms(np.eye(6), probabilities=[1e308] * 6), ValueError, "probabilities .*their sum"),
+    (Mixture([Axis(), Patch()], [1e308, 1e308]), ValueError, "weights=.* must be finite"),
+    (Mixture([Axis(), Patch()], [10**400, 1]), ValueError, "weights must hold numbers"),
+    (Subset(Axis(), 10**30), ValueError, "n_atoms must be an integer from 1 to 1000000, got 10+"),
+    (SharedAtoms(Axis(), np.nan), ValueError, "n_atoms must be an integer from 1 to 1000000"),
+    (Subset(SharedAtoms(Axis())), ValueError, r"must not be a SharedAtoms itself: .*Subset\(Axis"),
+    (SharedAtoms(Subset(Axis())), ValueError, r"must not be a Subset itself: .*SharedAtoms\(Axis"),
     (Kernel([0, 0]), ValueError, r"kernel .*not zero, got \[0, 0\]"),
     (Kernel([0.5, 1]), ValueError, r"kernel must hold whole numbers.*got \[0\.5, 1\].*Atoms"),
     (Kernel([1, np.nan]), ValueError, r"kernel must hold whole numbers"),
@@ -397,19 +444,19 @@ BAD_DICTIONARIES = [
     (Kernel([1, 1], dilation=1.5), ValueError, r"dilation .*got 1\.5"),
     (Kernel([1, 1], dilation="exp"), ValueError, "dilation .*got 'exp'"),
     (Kernel([1, 1], dilation=True), ValueError, "dilation .*got True"),
-    (Kernel([1, 1], channels=0), ValueError, "channels .*got 0"),
-    (Patch(channels=Difference(2)), ValueError, r"axis must be .*from -2 to 1 .*got 2"),
-    (Patch(channels=Difference("x")), ValueError, "axis .*got 'x'"),
-    (Patch(channels=Magnitude(1)), ValueError, "axes must be two axes of a sample, got 1"),
-    (Patch(channels=Magnitude((0, 5))), ValueError, "axes must be an integer from -2 to 1.*got 5"),
-    (Patch(channels=Gradient(axes=(1, -1))), ValueError, r"two different axes, got \(1, -1\)"),
-    (Patch(channels=Gradient(axes=(1,))), ValueError, r"axes .*got \(1,\)"),
-    (Patch(channels=Gradient(0)), ValueError, "orientations .*from 1 to 64, got 0"),
-    (Patch(channels=Gradient(65)), ValueError, "orientations .*got 65"),
-    (Patch(channels=Gradient(2.0)), ValueError, r"orientations .*got 2\.0"),
-    (Mixture([Axis(), Patch(channels=1)]), ValueError, "channels .*got 1"),
+    (Kernel([1, 1], views=0), ValueError, "views .*got 0"),
+    (Patch(views=Difference(2)), ValueError, r"axis must be .*from -2 to 1 .*got 2"),
+    (Patch(views=Difference("x")), ValueError, "axis .*got 'x'"),
+    (Patch(views=Magnitude(1)), ValueError, r"axes must be two axes of a sample, .*got 1"),
+    (Patch(views=Magnitude((0, 5))), ValueError, "axes must be an integer from -2 to 1.*got 5"),
+    (Patch(views=Gradient(axes=(1, -1))), ValueError, r"two different axes, got \(1, -1\)"),
+    (Patch(views=Gradient(axes=(1,))), ValueError, r"axes .*got \(1,\)"),
+    (Patch(views=Gradient(0)), ValueError, "orientations .*from 1 to 64, got 0"),
+    (Patch(views=Gradient(65)), ValueError, "orientations .*got 65"),
+    (Patch(views=Gradient(2.0)), ValueError, r"orientations .*got 2\.0"),
+    (Mixture([Axis(), Patch(views=1)]), ValueError, "views .*got 1"),
     (
-        Mixture([Atoms(np.ones((1, 6)) / 3), Patch(channels=Square())]),
+        Mixture([Atoms(np.ones((1, 6)) / 3), Patch(views=Square())]),
         ValueError,
         "Derived channels and pooled atoms need exact integers.*fractional or huge weights",
     ),
@@ -429,11 +476,19 @@ BAD_DICTIONARIES = [
     (Atoms("atoms"), ValueError, "matrix must be"),
     (Atoms(None), (ValueError, TypeError), "matrix"),
     (Atoms(np.ones((2, 6, 1))), ValueError, "matrix"),
-    (Atoms(ONES, [1]), ValueError, r"probabilities has shape \(1,\), expected \(2,\)"),
-    (Atoms(ONES, [1, -1]), ValueError, "probabilities must be finite and not negative"),
-    (Atoms(ONES, [0, 0]), ValueError, "probabilities are all zero"),
-    (Atoms(ONES, [1, np.nan]), ValueError, "probabilities must be finite"),
-    (Atoms(ONES, ["a", "b"]), ValueError, "probabilities"),
+    (
+        Atoms(ONES, probabilities=[1]),
+        ValueError,
+        r"probabilities has shape \(1,\), expected \(2,\)",
+    ),
+    (
+        Atoms(ONES, probabilities=[1, -1]),
+        ValueError,
+        "probabilities must be finite and not negative",
+    ),
+    (Atoms(ONES, probabilities=[0, 0]), ValueError, "probabilities are all zero"),
+    (Atoms(ONES, probabilities=[1, np.nan]), ValueError, "probabilities must be finite"),
+    (Atoms(ONES, probabilities=["a", "b"]), ValueError, "probabilities"),
     (Mixture([]), ValueError, r"dictionaries must be .*got \[\]"),
     (Mixture(None), ValueError, "dictionaries must be .*got None"),
     (Mixture([3]), TypeError, "dictionaries must hold .*got 3"),
@@ -456,13 +511,13 @@ def test_bad_dictionaries_are_refused(case):
 
 def test_images_and_series_need_their_own_channels():
     X, y = samples()
-    for channels in (Gradient(), Magnitude()):
+    for views in (Gradient(), Magnitude()):
         with pytest.raises(ValueError, match=r"two axes.*\(6,\).*Difference\(\)"):
-            classifier(Patch(channels=channels)).fit(X, y)
+            classifier(Patch(views=views)).fit(X, y)
         with pytest.raises(ValueError, match=r"two axes.*one axis of which holds channels"):
-            classifier(Patch(channels=channels), channel_axis=0).fit(X.reshape(-1, 2, 3), y)
+            classifier(Patch(views=views), channel_axis=1).fit(X.reshape(-1, 2, 3), y)
     with pytest.raises(ValueError, match=r"axes=None leaves no axis.*\(6,\)"):
-        classifier(Haar(), channel_axis=0).fit(X, y)
+        classifier(Haar(), channel_axis=1).fit(X, y)
     with pytest.raises(ValueError, match=r"make \d+ weights of kernels .*fewer or smaller"):
         Kernel("gabor", 1, 100).sample((100, 100))
 
@@ -470,7 +525,7 @@ def test_images_and_series_need_their_own_channels():
 def test_channels_of_too_wide_a_range_are_rounded_with_a_warning():
     X, y = samples()
     with pytest.warns(UserWarning, match=r"X spans many orders of magnitude.*scale the columns"):
-        classifier(Patch(channels=Square())).fit(X * [1, 1, 1, 1, 1e-12, 1e12], y)
+        classifier(Patch(views=Square())).fit(X * [1, 1, 1, 1, 1e-12, 1e12], y)
 
 
 def test_errors_come_before_long_work():
@@ -503,13 +558,13 @@ def test_an_unknown_part_of_a_mixture_is_named():
         model.set_params(dictionary__first=Axis())
 
 
-@pytest.mark.parametrize("n", [-1, 1.5, "many", True])
+@pytest.mark.parametrize("n", [-1, 1.5, "many", True, 10**30])
 def test_sampling_refuses_bad_numbers(n):
     with pytest.raises(ValueError, match=f"n must be .*{n!r}"):
         Axis().sample((3,), n)
 
 
-@pytest.mark.parametrize("shape", [(), (0, 3), (2.5,), -1, "ab"])
+@pytest.mark.parametrize("shape", [(), (0, 3), (2.5,), -1, "ab", None, 1e308, 10**30, (2**20,) * 2])
 def test_sampling_refuses_bad_shapes(shape):
     with pytest.raises((ValueError, TypeError), match="shape"):
         Axis().sample(shape)

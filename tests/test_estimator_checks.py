@@ -4,6 +4,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from morforest import (
     AtomFeatures,
+    AtomRidgeClassifier,
+    AtomRidgeRegressor,
     MorfClassifier,
     MorfRegressor,
     MorfTreeClassifier,
@@ -18,6 +20,9 @@ from morforest import (
         MorfTreeClassifier(),
         MorfTreeRegressor(),
         AtomFeatures(n_atoms=20),
+        AtomFeatures(n_atoms=20, dtype="float64"),
+        AtomRidgeClassifier(n_atoms=100),
+        AtomRidgeRegressor(n_atoms=1000),
     ]
 )
 def test_scikit_learn_check(estimator, check):

@@ -2,21 +2,27 @@
 
 import math
 import os
+import re
 
-import claims
-import importance
-import misspecification
-import mnist
 import numpy as np
-import page
-import paper
-import published
 import pytest
-import runner
-import simulations
-import style
-from progress import Progress, duration
-from store import Store, Task, read
+
+from experiments import (
+    claims,
+    durations,
+    importance,
+    misspecification,
+    mnist,
+    page,
+    paper,
+    published,
+    runner,
+    simulations,
+    style,
+)
+from experiments.progress import Progress, duration
+from experiments.store import Store, Task, read
+from measuring import tables
 
 
 def task(**key):
@@ -97,7 +103,9 @@ def run(task):
 
 @pytest.fixture
 def study(tmp_path, monkeypatch):
-    (tmp_path / "study.py").write_text(STUDY)
+    folder = tmp_path / "studies"
+    folder.mkdir()
+    (folder / "study.py").write_text(STUDY)
     monkeypatch.syspath_prepend(str(tmp_path))
 
 
@@ -109,6 +117,7 @@ def test_a_run_outlives_its_workers(study, jobs):
         jobs,
         lambda task, rows, seconds: finished.update({task.key["n"]: (rows, seconds)}),
         lambda task, reason: failed.update({task.key["n"]: reason}),
+        package="studies",
     )
     assert sorted(finished) == [0, 3, 4, 5]
     assert {rows["threads"] for rows, _ in finished.values()} == {"1"}
@@ -285,7 +294,7 @@ def test_verdicts():
     assert claims.verdict(np.array([-0.1, 0.2])) == claims.NEAR  # 0.05, standard error 0.15
     assert claims.verdict(np.array([0.1, 0.2])) == claims.NO
     assert claims.verdict(np.array([0.1])) == claims.NO
-    assert math.isnan(style.standard_error([0.1]))
+    assert math.isnan(tables.standard_error([0.1]))
 
 
 def row(data, n, classifier, repeat, error, leaves=""):
@@ -325,3 +334,59 @@ def test_tables_go_to_their_places(tmp_path):
         path.write_text(text)
     assert page.fill(tmp_path, tmp_path) == ["other", "other"]
     assert [path.read_text() for path in pages] == [expected, expected]
+
+
+def test_durations_go_to_their_places_within_a_sentence(tmp_path):
+    (tmp_path / "duration-paper.md").write_text("about 2 hours\n")
+    text = (
+        "It takes <!-- duration paper -->a day<!-- end -->, or <!--\nduration x -->one<!-- end -->."
+    )
+    expected = text.replace("a day", "about 2 hours")
+    assert page.filled(text, tmp_path) == expected
+    assert page.names(text) == ["duration-paper", "duration-x"]
+
+
+def test_pages_show_what_the_results_say():
+    for path in page.pages():
+        text = path.read_text()
+        assert page.filled(text, page.FOLDER) == text, f"{path.name} is out of date: make figures"
+        missing = [name for name in page.names(text) if not (page.FOLDER / f"{name}.md").exists()]
+        assert missing == [], path.name
+
+
+def test_a_duration_counts_a_task_once_and_cpu_time_where_rows_have_it():
+    def rows(*seconds, **more):
+        return [{"seconds": s, "date": f"day {s}", **more} for s in seconds]
+
+    assert durations.elapsed(rows(5.0, 5.0, 7.0)) == 12.0
+    assert durations.work(rows(5.0, 5.0)) == 5.0
+    assert durations.work(rows(5.0, 5.0, train_seconds=1.0, test_seconds=0.5)) == 3.0
+    assert durations.text(2 * 3600 * 3.4) == "about 3.5 hours"
+    assert durations.text(2 * 60 * 41) == "about 40 minutes"
+
+
+NUMBER = r"(\d[\d.]*|an?|one|two|three|four|five|ten|half)"
+DURATION_WORDS = re.compile(rf"\b{NUMBER}( (and a half|or \w+|to \w+))? (hours?|minutes?)\b")
+
+
+@pytest.mark.parametrize("command", paper.COMMANDS)
+def test_no_page_says_by_itself_how_long_a_command_takes(command):
+    """Durations stand in marked places, which are generated."""
+    typed = []
+    for path in (*page.pages(), page.ROOT / "Makefile"):
+        text = page.DURATION.sub("", page.TABLE.sub("", path.read_text()))
+        typed += [
+            f"{path.name}: {line}"
+            for line in text.splitlines()
+            if re.search(rf"(make |^){command}\b", line) and DURATION_WORDS.search(line)
+        ]
+    assert typed == []
+
+
+def test_the_smallest_run_has_one_task_of_each_classifier():
+    tasks = [
+        Task("study", {"classifier": name, "n": n}, float(n)) for name in "ab" for n in (3, 1, 2)
+    ]
+    assert paper.cheapest(tasks) == [tasks[1], tasks[4]]
+    plain = [Task("study", {"n": n}, float(n)) for n in (3, 1)]
+    assert paper.cheapest(plain) == [plain[1]]

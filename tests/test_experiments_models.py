@@ -8,10 +8,10 @@ import importlib.util
 import math
 import sys
 
-import models
 import numpy as np
 import pytest
 
+from experiments import models
 from morforest.datasets import make_bars, make_circle, make_impulse
 
 LIBRARIES = {"XGBoost": "xgboost", "ConvNet": "torch", "MiniRocket": "aeon"}
@@ -31,7 +31,7 @@ SECTIONS = [key for key in models.table() if key != "every"]
 @pytest.fixture(scope="module")
 def networks():
     pytest.importorskip("torch")
-    return importlib.import_module("networks")
+    return importlib.import_module("experiments.networks")
 
 
 def easy(shape, classes, rows, seed=0):

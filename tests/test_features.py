@@ -1,7 +1,9 @@
 """`AtomFeatures`: columns are values of atoms, in the user's units, under names that say so."""
 
+import copy
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -26,18 +28,19 @@ from morforest import (
     Square,
     Variance,
 )
-from morforest._forms import OPS, windows
+from morforest._atoms import OPERATIONS
+from morforest.dictionary._base import resolve, seed_from
 
 DICTIONARIES = {
     "linear": Mixture([Patch(1, 3), SparseOblique(), Axis()]),
     "fractions": Atoms(np.linspace(-1, 1, 6 * 24).reshape(6, 24)),
     "haar": Haar(1, (1, 3), lobes="two"),
-    "pooled": Haar(1, (1, 3), lobes="two", pool=["max", "min", "mean", "ppv"]),
-    "image": Patch(1, 2, pool=["max", "ppv", "mean"]),
-    "squares": Patch(1, 2, pool=["max", "mean"], channels=[Raw(), Square(), Difference()]),
-    "wrap": Patch(1, (2, 4), boundary="wrap", pool=["max", "ppv"]),
-    "variance": Variance(1, (2, 5), channels=[Raw(), Difference()]),
-    "mixture": Mixture([Patch(), Variance(1, 3), Haar(1, (1, 3), lobes="two", pool="ppv")]),
+    "pooled": Haar(1, (1, 3), lobes="two", pool=["max", "min", "mean", "proportion"]),
+    "image": Patch(1, 2, pool=["max", "proportion", "mean"]),
+    "squares": Patch(1, 2, pool=["max", "mean"], views=[Raw(), Square(), Difference()]),
+    "wrap": Patch(1, (2, 4), boundary="wrap", pool=["max", "proportion"]),
+    "variance": Variance(1, (2, 5), views=[Raw(), Difference()]),
+    "mixture": Mixture([Patch(), Variance(1, 3), Haar(1, (1, 3), lobes="two", pool="proportion")]),
 }
 SHAPE = (3, 8)
 
@@ -56,19 +59,18 @@ def channel_of(X, kind):
 
 def by_hand(features, X):
     """The columns from atoms over the features, in plain NumPy."""
-    plan, drawn = features._plan, features._atoms
-    count = len(drawn["begin"]) - 1
-    begin, cell, weight = plan.build(direct=True).sample(features._key, count, False)
+    atoms = features._atoms
+    # The same draws from a dictionary without cumulative sums give the atoms over the features.
+    plan = resolve(features.dictionary_, SHAPE)
+    key = seed_from(features.random_state)
+    begin, cell, weight = plan.build(direct=True).sample(key, len(atoms), False)
     X = np.asarray(X, dtype=float).reshape(-1, *SHAPE)
-    channels = [channel_of(X, source.kind) for source in plan.sources()]
+    channels = [channel_of(X, source.kind) for source in plan.views()]
     planes = np.stack(channels, axis=1)
-    moved = np.ones((count, 2), dtype=int)
-    if features._pooled_views():
-        first = drawn["cell"][drawn["begin"][:-1]]
-        moved = windows(first, drawn["form_window"], features._pooled_views())
+    moved = atoms.windows()
     columns = []
-    for i in range(count):
-        op = OPS[drawn["form_op"][i]] if len(drawn["form_op"]) else "none"
+    for i in range(len(atoms)):
+        op = OPERATIONS[atoms.operations()[i]]
         atom = np.zeros((len(channels), *SHAPE))
         terms = slice(begin[i], begin[i + 1])
         atom[np.unravel_index(cell[terms], atom.shape)] = weight[terms]
@@ -80,8 +82,8 @@ def by_hand(features, X):
         responses = np.stack(
             [np.einsum("nsij,sij->n", planes, np.roll(atom, p, (1, 2))) for p in places], axis=1
         )
-        if op == "ppv":
-            bias = np.ldexp(float(drawn["form_bias"][i]), -features._format.shift)
+        if op == "proportion":
+            bias = np.ldexp(float(atoms.bias[i]), -features._format.shift)
             columns.append((responses > bias + 1e-9).mean(axis=1))
         else:
             reduced = {"max": np.max, "min": np.min}.get(op, np.mean)
@@ -125,26 +127,27 @@ def test_copies_transform_alike_and_damaged_ones_are_refused():
     assert loaded.transform(X).tobytes() == features.transform(X).tobytes()
     for name, value in (
         ("cell", np.uint32(2**31)),
-        ("form_op", np.uint8(9)),
-        ("form_window", np.uint32(1000)),
-        ("form_window", np.uint32(0)),
+        ("operation", np.uint8(9)),
+        ("window", np.uint32(1000)),
+        ("window", np.uint32(0)),
         ("weight", np.inf),
     ):
         state = features.__getstate__()
-        atoms = {key: array.copy() for key, array in state["_atoms"].items()}
-        atoms[name][:] = value
-        with pytest.raises(ValueError, match="damaged atoms"):
+        atoms = copy.copy(state["_atoms"])
+        setattr(atoms, name, np.full_like(getattr(atoms, name), value, dtype=type(value)))
+        with pytest.raises(ValueError, match="damaged"):
             AtomFeatures().__setstate__({**state, "_atoms": atoms})
 
 
 def test_names_say_which_atom():
     X = whole_numbers(20 * 3 * 30, 100).reshape(20, 3, 30)
     names = {}
-    for op in ("ppv", "max"):
-        features = AtomFeatures(Haar(4, 4, lobes="two", pool=op, window=1.0), 50, 0, channel_axis=0)
+    for op in ("proportion", "max"):
+        haar = Haar(4, 4, lobes="two", pool=op, window=1.0)
+        features = AtomFeatures(haar, 50, channel_axis=1, random_state=0)
         names[op] = features.fit(X).get_feature_names_out()
-    pattern = r"haar\(1,-1\) width 4 channel [012] ppv>-?[\d.]+( \(\d\))?"
-    assert all(re.fullmatch(pattern, name) for name in names["ppv"])
+    pattern = r"haar\(1,-1\) width 4 channel [012] proportion>-?[\d.]+( \(\d\))?"
+    assert all(re.fullmatch(pattern, name) for name in names["proportion"])
     assert {n.split(" (")[0] for n in names["max"]} == {
         f"haar(1,-1) width 4 channel {c} max" for c in range(3)
     }
@@ -157,7 +160,7 @@ def test_names_say_which_atom():
             r"(pair width [12] apart -?\d channel \d(-\d)?|(patch|haar\S+) width 2 .*) max",
         ),
         (Variance(9, 9), r"variance width 9 channel \d at \d+"),
-        (Patch(3, 3, channels=Difference(), boundary="inside"), r"patch .* of difference .*"),
+        (Patch(3, 3, views=Difference(), boundary="inside"), r"patch .* of difference .*"),
         (SparseOblique(density=1.0), r"sum of 90 features channel 0\+1\+2"),
         (Kernel([1, 0, -2, 3], pool="max", window=1.0), r"kernel\(1@0,-2@2,3@3\) channel \d max"),
         (
@@ -165,7 +168,7 @@ def test_names_say_which_atom():
             r"kernel\((1@\d+,|-2@\d+,){8}(1|-2)@16\) channel \d win of 6",
         ),
     ):
-        made = AtomFeatures(dictionary, 30, random_state=0, channel_axis=0).fit(X)
+        made = AtomFeatures(dictionary, 30, random_state=0, channel_axis=1).fit(X)
         for name in made.get_feature_names_out():
             assert re.fullmatch(pattern + r"( \(\d+\))?", name), name
 
@@ -199,14 +202,50 @@ def test_a_ridge_learns_from_them():
     X = np.random.default_rng(0).normal(size=(n, 60))
     y = np.arange(n) % 2
     X[y == 1, 1:] += X[y == 1, :-1]
-    features = AtomFeatures(Haar(1, 0.5, scale="log", pool="ppv"), 1000, random_state=0)
+    features = AtomFeatures(
+        Haar(1, 0.5, size_distribution="log", pool="proportion"), 1000, random_state=0
+    )
     model = make_pipeline(features, StandardScaler(), RidgeClassifierCV(np.logspace(-3, 3, 10)))
     assert model.fit(X[:150], y[:150]).score(X[150:], y[150:]) > 0.95
+
+
+def test_doubles_are_what_float32_rounds():
+    X = samples(kind="floats")
+    wide = AtomFeatures(DICTIONARIES["mixture"], 100, dtype=np.float64, random_state=0)
+    found = wide.fit_transform(X)
+    assert found.dtype == np.float64
+    narrow = wide.set_params(dtype="float32").transform(X)
+    np.testing.assert_array_equal(found.astype(np.float32), narrow)
+    with pytest.raises(ValueError, match="dtype must be"):
+        wide.set_params(dtype="int8").transform(X)
+
+
+@pytest.mark.parametrize("offset", [0, 1e4, 1e8, 1e12])
+def test_coarse_columns_are_told(offset):
+    X = samples(kind="floats") + offset
+    features = AtomFeatures(Patch(1, 3, pool="max"), 50, random_state=0)
+    for repeats in (1, 1000):  # copies of few samples hide nothing
+        features.fit(np.tile(X, (repeats, 1, 1)))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = features.transform(X)
+        told = [str(w.message) for w in caught]
+        assert len(told) == (offset >= 1e8)
+        if told:
+            assert re.match(r"50 of 50 atoms .*subtract an offset.*dtype=\"float64\"", told[0])
+            assert len(np.unique(found[:, 0])) < 10
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        wide = features.set_params(dtype="float64").fit(X).transform(X)
+    assert len(np.unique(wide[:, 0])) > 30
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
+        ({"dtype": "float16"}, "dtype must be .*got 'float16'"),
+        ({"dtype": None}, "dtype must be .*got None"),
+        ({"dtype": "numbers"}, "dtype must be .*got 'numbers'"),
         ({"n_atoms": 0}, "n_atoms must be an integer of at least 1, got 0"),
         ({"n_atoms": 1.5}, r"n_atoms must be .*got 1\.5"),
         ({"n_atoms": 10**9}, "n_atoms must be at most"),

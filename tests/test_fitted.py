@@ -1,5 +1,6 @@
 """What a fitted forest says of itself, and how it works with scikit-learn's tools."""
 
+import dataclasses
 import itertools
 import pickle
 import warnings
@@ -51,7 +52,6 @@ from morforest import (
     SparseOblique,
     Square,
 )
-from morforest.channels import KINDS
 
 # --- what a fitted forest says of itself -----------------------------------------------------
 
@@ -65,11 +65,11 @@ MODELS = {
     "haar": lambda: fit_digits(Haar(lobes=["two", "three", "square"])),
     "pairs": lambda: fit_digits(Mixture([Pair(2, 5, reach=3), Patch(contiguous=(False, True))])),
     "kernels": lambda: fit_digits(Mixture([Kernel(), Kernel("sign", dilation="log"), Patch()])),
-    "gradients": lambda: fit_digits(Patch(1, 4, channels=Gradient())),
+    "gradients": lambda: fit_digits(Patch(1, 4, views=Gradient())),
     "channels": lambda: fit_digits(
-        Mixture([Pair(2, 5, channels=[Raw(), Difference(), Magnitude(), Square()]), Axis()])
+        Mixture([Pair(2, 5, views=[Raw(), Difference(), Magnitude(), Square()]), Axis()])
     ),
-    "kernels of channels": lambda: fit_digits(Kernel("gabor", channels=[Difference(), Raw()])),
+    "kernels of channels": lambda: fit_digits(Kernel("gabor", views=[Difference(), Raw()])),
     "leaves": lambda: fit_digits(min_samples_split=10_000),
 }
 
@@ -81,17 +81,16 @@ def model(request):
 
 def cells(model, X):
     """What the columns of `atoms` stand for: the features of each channel."""
-    sources = model._forest.sources.reshape(-1, 5).tolist()
     planes = [
-        oracle.derive_channel(X.astype(np.int64), KINDS[int(kind)], int(axis), int(other), *turn)
-        for kind, axis, other, *turn in dict.fromkeys(map(tuple, sources))
+        oracle.derive_channel(X.astype(np.int64), *dataclasses.astuple(view))
+        for view in model._forest.atoms.layout.views
     ]
     return np.concatenate([plane.reshape(len(X), -1) for plane in planes], axis=1)
 
 
 def sizes_on_features(model):
     """Absolute weights of all atoms, those of a feature in several channels added."""
-    atoms = abs(model._forest.atoms()).toarray()
+    atoms = abs(model._forest.matrix()).toarray()
     return atoms.reshape(len(atoms), -1, 64).sum(axis=1)
 
 
@@ -99,7 +98,7 @@ def test_samples_walk_to_the_leaves_that_apply_names(model):
     # By hand: atoms and thresholds of the fitted forest, node by node.
     X, _ = digits()
     forest = model._forest
-    values = np.asarray((forest.atoms() @ cells(model, X).T).T)
+    values = np.asarray((forest.matrix() @ cells(model, X).T).T)
     left = values <= forest.thresholds()
     leaves = model.apply(X)
     begin, child = roots(forest), forest.next.astype(int)
@@ -196,7 +195,7 @@ def test_ties_go_to_the_first_class():
 
 def test_split_shares_are_the_share_of_splits_that_use_a_feature(model):
     forest = model._forest
-    atoms = forest.atoms()
+    atoms = forest.matrix()
     assert (np.diff(atoms.indptr) > 0).tolist() == forest.is_split().tolist()
     uses = (sizes_on_features(model) > 0).sum(axis=0)
     expected = uses / max(forest.is_split().sum(), 1)
@@ -272,7 +271,7 @@ def test_a_default_dictionary_is_chosen_by_rank():
 def test_default_patches_reach_to_the_square_root_of_each_axis():
     X = np.random.default_rng(0).integers(0, 50, (200, 5, 17))
     model = classifier(n_estimators=30).fit(X, X[:, 2, 8] % 2)
-    atoms = model._forest.atoms().toarray().reshape(-1, 5, 17)
+    atoms = model._forest.matrix().toarray().reshape(-1, 5, 17)
     heights, widths = (atoms.any(axis=axis).sum(axis=1) for axis in (2, 1))
     assert set(heights) == {0, 1, 2}
     assert set(widths) == {0, 1, 2, 3, 4}
@@ -285,22 +284,22 @@ def test_the_dictionary_in_use_does_not_change_with_the_parameter():
 
 
 def crossed_channels(model, axis):
-    atoms = model._forest.atoms()
+    atoms = model._forest.matrix()
     atoms = atoms[np.diff(atoms.indptr) > 0].toarray().reshape(-1, *model.data_shape_)
     others = tuple(i for i in range(1, atoms.ndim) if i != axis + 1)
     return (atoms != 0).any(axis=others).sum(axis=1)
 
 
-@pytest.mark.parametrize(("axis", "shape"), [(0, (4, 9)), (-1, (5, 5, 3)), (1, (5, 4, 5))])
+@pytest.mark.parametrize(("axis", "shape"), [(1, (4, 9)), (-1, (5, 5, 3)), (2, (5, 4, 5))])
 def test_patches_stay_within_a_channel_unless_asked(axis, shape):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 30, (150, *shape))
     y = rng.integers(0, 2, 150)
-    place = axis % len(shape)
+    place = axis % (1 + len(shape)) - 1
     patch = Patch(2, 3)
     within = classifier(patch, channel_axis=axis).fit(X, y)
     assert (crossed_channels(within, place) == 1).all()
-    assert (within._forest.atoms().getnnz(axis=1).max()) > 3 - (len(shape) == 2)
+    assert (within._forest.matrix().getnnz(axis=1).max()) > 3 - (len(shape) == 2)
     across = classifier(patch).fit(X, y)
     assert crossed_channels(across, place).max() > 1
     sizes = [3] * len(shape)
@@ -316,7 +315,7 @@ def test_patches_stay_within_a_channel_unless_asked(axis, shape):
 
 def test_every_channel_is_used():
     X = np.random.default_rng(0).integers(0, 30, (150, 4, 9))
-    model = classifier(Patch(2, 3), channel_axis=0).fit(X, np.arange(150) % 2)
+    model = classifier(Patch(2, 3), channel_axis=1).fit(X, np.arange(150) % 2)
     assert (model.split_shares_.sum(axis=1) > 0).all()
 
 

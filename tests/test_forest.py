@@ -29,13 +29,58 @@ from morforest import (
     MorfTreeClassifier,
     MorfTreeRegressor,
     Patch,
+    SharedAtoms,
 )
-from morforest._grow import TrainingTable, make_bagging
-from morforest._kernel import core
-from morforest._numbers import choose_format, to_core_dtype
-from morforest.dictionary import resolve
+from morforest._bagging import make_bagging
+from morforest._fixed_point import choose_format, to_core_dtype
+from morforest._native import core
+from morforest._table import TrainingTable
+from morforest.dictionary._base import resolve
 
 # --- the size of trees -----------------------------------------------------------------------
+
+
+FOREST_ONLY = {"n_estimators", "bootstrap", "max_samples", "oob_score", "warm_start", "verbose"}
+
+
+@pytest.mark.parametrize("estimator", [MorfTreeClassifier, MorfTreeRegressor])
+def test_a_single_tree_has_no_parameters_of_forests(estimator):
+    for name in {*FOREST_ONLY, "augment", "n_jobs"}:
+        with pytest.raises(AttributeError, match=name):
+            getattr(estimator(), name)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "bootstrap"),
+    [
+        ({}, True),
+        ({"bootstrap": False}, False),
+        ({"dictionary": SharedAtoms(Patch(pool="max"), 20)}, False),
+        ({"dictionary": SharedAtoms(Patch(pool="max"), 20), "bootstrap": True}, True),
+        ({"dictionary": SharedAtoms(Patch(pool="max"), 20), "max_samples": 0.5}, True),
+        ({"dictionary": SharedAtoms(Patch(pool="max"), 20, combine=None)}, True),
+    ],
+)
+def test_a_fit_says_whether_it_drew_bootstrap_samples(parameters, bootstrap):
+    assert fit_digits(**parameters).bootstrap_ is bootstrap
+
+
+@pytest.mark.parametrize(
+    ("max_features", "of_classes", "of_numbers"),
+    [("auto", 8, 21), ("sqrt", 8, 8), ("log2", 6, 6), (None, 64, 64), (0.1, 6, 6), (5, 5, 5)],
+)
+def test_a_fit_says_how_many_candidates_nodes_draw(max_features, of_classes, of_numbers):
+    X, y = digits()
+    assert classifier(max_features=max_features).fit(X, y).max_features_ == of_classes
+    assert regressor(max_features=max_features).fit(X, y).max_features_ == of_numbers
+    tree = MorfTreeClassifier(max_features=max_features).fit(X, y)
+    assert tree.max_features_ == of_classes
+    assert tree.bootstrap_ is False
+
+
+def test_combinations_are_of_a_hundred_candidates():
+    model = fit_digits(SharedAtoms(Patch(pool="max"), 200))
+    assert model.max_features_ == 100
 
 
 def test_n_estimators_is_the_number_of_trees():
@@ -158,7 +203,7 @@ def test_all_features_are_tried_where_max_features_says_so():
     y = (X[:, 7] > 0).astype(int)
     model = classifier(Axis(), max_features=None, n_estimators=20).fit(X, y)
     assert (model.get_n_leaves() == 2).all()
-    assert set(model._forest.atoms().indices) == {7}
+    assert set(model._forest.matrix().indices) == {7}
 
 
 @pytest.mark.parametrize("splitter", ["histogram", "exact", "random"])
@@ -169,7 +214,7 @@ def test_a_single_useful_feature_is_found_with_one_candidate_a_node(splitter):
     y = (X[:, 13] >= 20).astype(int)
     model = classifier(Axis(), max_features=1, splitter=splitter).fit(X, y)
     assert model.score(X, y) == 1.0 or splitter == "random"
-    assert set(model._forest.atoms().indices) == {13}
+    assert set(model._forest.matrix().indices) == {13}
 
 
 # --- splitters and criteria ------------------------------------------------------------------
@@ -324,7 +369,7 @@ def bags_of(model, X, target):
     table = TrainingTable(rows, plan, *choose_format(rows, plan.bounds))
     nothing = np.empty(0)
     bagging = make_bagging(
-        table.core.hash, target, None, None, len(X), None, nothing, nothing.astype(np.uint32)
+        table.table.hash, target, None, None, len(X), None, nothing, nothing.astype(np.uint32)
     )
     seed = model._seed
     keys = [core.tree_key(seed, tree) for tree in range(model._forest.n_trees)]

@@ -33,6 +33,15 @@ def test_one_row_or_one_feature(estimator, shape):
         assert (model.split_shares_ == 0).all()
 
 
+@pytest.mark.parametrize("mask", [False, np.zeros((120, 6), dtype=bool)])
+def test_masked_arrays_without_masked_values_are_plain_data(mask):
+    X, y = samples()
+    masked = np.ma.masked_array(X, mask=mask)
+    model = classifier().fit(masked, np.ma.masked_array(y), np.ma.masked_array(np.ones(120)))
+    assert_same_forest(model, classifier().fit(X, y))
+    np.testing.assert_array_equal(model.predict_proba(masked), model.predict_proba(X))
+
+
 def test_one_class():
     X, _ = samples()
     model = classifier().fit(X, np.full(len(X), "only"))

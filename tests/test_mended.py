@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from test_determinism import digits, table
 
 from morforest import (
@@ -17,15 +18,16 @@ from morforest import (
     MorfClassifier,
     Pair,
     Patch,
-    Subset,
+    SharedAtoms,
 )
-from morforest._dictionary import resolve
-from morforest._grow import TrainingTable, make_bagging
-from morforest._numbers import choose_format
+from morforest._bagging import make_bagging
+from morforest._fixed_point import choose_format
+from morforest._table import TrainingTable
+from morforest.dictionary._base import resolve
 
 
 @pytest.mark.parametrize("kind", [MorfClassifier, MorfBoostingClassifier])
-@pytest.mark.parametrize("other", [Axis(), Patch(channels=Magnitude()), Patch(pool="max")])
+@pytest.mark.parametrize("other", [Axis(), Patch(views=Magnitude()), Patch(pool="max")])
 def test_another_dictionary_cannot_go_on_from_old_trees(kind, other):
     X, y = digits(60)
     trees = "max_iter" if kind is MorfBoostingClassifier else "n_estimators"
@@ -65,12 +67,12 @@ def test_pairs_across_a_signed_channel_do_not_overflow():
     X[0, :, 3:] = X[1, :, :4] = 255
     X[2, ::2] = 255
     channels = [Difference(-1), Magnitude()]
-    dictionary = Pair((64, 1), (64, 1), (0, 7), channels=channels)
+    dictionary = Pair((64, 1), (64, 1), reach=(0, 7), views=channels)
     plan = resolve(dictionary, (64, 8))
     flat = X.reshape(4, -1)
     cells = choose_format(flat, plan.bounds)[1]
     values = []
-    for source in plan.sources():
+    for source in plan.views():
         found = source.largest_of_nonnegative(255.0)
         values.append(found[0] * 64)
     assert sum(values) < 2.0 ** (8 * np.dtype(cells.cell_type).itemsize - 1)
@@ -190,15 +192,13 @@ def test_copies_of_equal_rows_of_other_weight_do_not_depend_on_the_order(scale):
     )
 
 
-SHARED = Subset(Patch(max_size=4), 30, per="forest")
+SHARED = SharedAtoms(Patch(max_size=4), 30, combine="ridge")
 
 
 def test_trees_that_saw_every_row_have_no_out_of_bag_score():
     X = np.random.default_rng(0).normal(size=(60, 8, 8))
     y = np.random.default_rng(1).integers(0, 2, size=60)
-    model = MorfClassifier(
-        SHARED, n_estimators=5, direction="ridge", warm_start=True, random_state=0
-    ).fit(X, y)
+    model = MorfClassifier(clone(SHARED), n_estimators=5, warm_start=True, random_state=0).fit(X, y)
     before = model.predict_proba(X)
     model.set_params(n_estimators=30, oob_score=True)
     for n_trees in (31, 32):
@@ -214,11 +214,13 @@ def test_trees_that_saw_every_row_have_no_out_of_bag_score():
 def test_out_of_bag_scores_of_combinations_stay_when_plain_trees_follow():
     X, y = digits(200)
     model = MorfClassifier(
-        SHARED, n_estimators=20, direction="ridge", oob_score=True, warm_start=True, random_state=0
+        clone(SHARED), n_estimators=20, oob_score=True, warm_start=True, random_state=0
     )
     few = model.fit(X, y).oob_decision_function_
-    many = model.set_params(n_estimators=21, direction=None).fit(X, y).oob_decision_function_
-    again = model.set_params(n_estimators=22, direction="ridge").fit(X, y).oob_decision_function_
+    many = model.set_params(n_estimators=21, dictionary__combine=None).fit(X, y)
+    many = many.oob_decision_function_
+    again = model.set_params(n_estimators=22, dictionary__combine="ridge").fit(X, y)
+    again = again.oob_decision_function_
     # About seven trees judge a row, and each of the others moves their mean a little.
     assert np.nanmean(np.abs(few - many).max(axis=1)) < 0.05
     assert np.nanmean(np.abs(again - many).max(axis=1)) < 0.05
@@ -234,12 +236,12 @@ def test_one_class_has_attributions_of_one_class():
 
 def test_candidates_are_no_more_than_the_atoms_that_are_shared():
     X, y = digits(60)
-    model = MorfClassifier(SHARED, direction="ridge", n_estimators=2, random_state=0)
+    model = MorfClassifier(SHARED, n_estimators=2, random_state=0)
     all_of_them = model.set_params(max_features=30).fit(X, y).predict_proba(X)
     more = model.set_params(max_features=20_000).fit(X, y).predict_proba(X)
     np.testing.assert_array_equal(more, all_of_them)
-    many = Subset(Patch(), 20_000, per="forest")
-    with pytest.raises(ValueError, match=r"max_features=20000 .* combines 16384 at most"):
+    many = SharedAtoms(Patch(), 20_000, combine="ridge")
+    with pytest.raises(ValueError, match=r"max_features=20000 .* at most 16384 can be combined"):
         model.set_params(dictionary=many).fit(X, y)
 
 

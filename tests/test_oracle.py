@@ -5,6 +5,7 @@ longer, at random.
 """
 
 import os
+import sys
 
 import numpy as np
 import oracle
@@ -23,9 +24,6 @@ from problems import (
 )
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-import morforest._grow
-import morforest._model
-import morforest.dictionary
 from morforest import (
     Atoms,
     Axis,
@@ -43,8 +41,9 @@ from morforest import (
     Variance,
     _core,
 )
-from morforest._numbers import choose_target_format, fixed_weights
-from morforest.dictionary import resolve
+from morforest._fixed_point import choose_target_format, fixed_weights
+from morforest._native import core
+from morforest.dictionary._base import resolve
 
 FACTOR = int(os.environ.get("MORFOREST_EXAMPLES", "1"))
 
@@ -100,8 +99,9 @@ def test_derived_channels_equal_the_oracle(problem):
 @given(problems(CLASSIFICATION + REGRESSION))
 def test_the_portable_build_equals_the_oracle(problem):
     with pytest.MonkeyPatch.context() as patch:
-        for module in (morforest._grow, morforest._model, morforest._dictionary):
-            patch.setattr(module, "core", _core)
+        for name, module in list(sys.modules.items()):
+            if name.startswith("morforest.") and getattr(module, "core", None) is core:
+                patch.setattr(module, "core", _core)
         assert_same_trees(problem)
 
 
@@ -112,10 +112,10 @@ EACH_DICTIONARY = {
     "density": SparseOblique(density=0.2),
     "patch": PATCH,
     "atoms": Atoms(np.array([[1, 2, 0, 0, -1, 0] * 2, [0, 1] * 6, [1, 1, 1] * 4])),
-    "weighted": Atoms(np.eye(12)[:8], np.arange(8.0)),
+    "weighted": Atoms(np.eye(12)[:8], probabilities=np.arange(8.0)),
     "fractions": Atoms(np.eye(12) - 0.7 * np.eye(12)[::-1]),
     "mixture": Mixture([PATCH, SparseOblique(), Axis()], weights=[5, 3, 2]),
-    "log": Patch(1, 3, scale="log"),
+    "log": Patch(1, 3, size_distribution="log"),
     "haar": Haar(),
     "square": Haar(1, 2, lobes="square"),
     "pair": Pair(1, 2, reach=2),
@@ -124,27 +124,29 @@ EACH_DICTIONARY = {
     "sign": Kernel("sign", 1, 3, dilation="log"),
     "rocket": Kernel("rocket", dilation=1),
     "own": Kernel([np.array([1, -2]), np.array([[1, 0], [-1, 3]])], dilation="log"),
-    "gradient": Patch(1, 2, channels=Gradient(4)),
-    "one channel": Patch(1, 2, channels=Magnitude()),
-    "channels": Haar(channels=[Raw(), Square(), Difference(0), Magnitude((1, 0))]),
-    "across": Pair(1, 2, reach=1, channels=[Gradient(3), Raw()]),
-    "waves": Kernel("gabor", 2, 3, channels=[Raw(), Difference()]),
+    "gradient": Patch(1, 2, views=Gradient(4)),
+    "one channel": Patch(1, 2, views=Magnitude()),
+    "channels": Haar(views=[Raw(), Square(), Difference(0), Magnitude((1, 0))]),
+    "across": Pair(1, 2, reach=1, views=[Gradient(3), Raw()]),
+    "waves": Kernel("gabor", 2, 3, views=[Raw(), Difference()]),
     "image": Mixture(
-        [Patch(1, 3, channels=Gradient(8)), Axis(), Pair(channels=[Raw(), Magnitude()])], [2, 1, 2]
+        [Patch(1, 3, views=Gradient(8)), Axis(), Pair(views=[Raw(), Magnitude()])], [2, 1, 2]
     ),
     "max": Patch(1, (3, 2), pool="max"),
     "min": Haar(1, (2, 1), pool="min", window=2),
     "mean": Patch(1, (3, 2), boundary="wrap", pool="mean"),
-    "ppv": Haar(1, (2, 1), pool="ppv"),
-    "ppv of a column": Patch(1, (3, 2), contiguous=(True, False), pool="ppv", window=1.0),
-    "variance": Variance(1, 3, channels=[Raw(), Difference()]),
-    "pooled kernels": Kernel([np.array([1, -2]), np.array([[1], [3]])], pool=["ppv", "max"]),
+    "proportion": Haar(1, (2, 1), pool="proportion"),
+    "ppv of a column": Patch(1, (3, 2), contiguous=(True, False), pool="proportion", window=1.0),
+    "variance": Variance(1, 3, views=[Raw(), Difference()]),
+    "pooled kernels": Kernel([np.array([1, -2]), np.array([[1], [3]])], pool=["proportion", "max"]),
     "pooled signs": Kernel("sign", 1, 2, dilation="log", pool="mean", window=2),
     "competing": Kernel([np.array(k) for k in ([1, 0], [1, 2], [0, 3])], pool="win", rivals=2),
-    "competing signs": Kernel("sign", 2, 2, pool=["win", "lose", "ppv"], rivals=3),
-    "pooled channels": Haar(1, 1, channels=[Raw(), Difference(), Magnitude()], pool=["ppv", "min"]),
+    "competing signs": Kernel("sign", 2, 2, pool=["win", "lose", "proportion"], rivals=3),
+    "pooled channels": Haar(
+        1, 1, views=[Raw(), Difference(), Magnitude()], pool=["proportion", "min"]
+    ),
     "nonlinear": Mixture(
-        [Patch(1, 2), Haar(1, 1, pool=["ppv", "max"]), Variance(1, 2)], weights=[1, 2, 1]
+        [Patch(1, 2), Haar(1, 1, pool=["proportion", "max"]), Variance(1, 2)], weights=[1, 2, 1]
     ),
 }
 
@@ -312,7 +314,7 @@ def test_the_default_splitter_is_exact_in_small_nodes(criterion):
     default = clear_problem(PATCH, criterion, n_rows=64, splitter="histogram").fit()
     for name in ("next", "threshold", "weight", "gain", "leaf_value", "distribution_weight"):
         np.testing.assert_array_equal(getattr(exact._forest, name), getattr(default._forest, name))
-    assert (exact._forest.atoms() != default._forest.atoms()).nnz == 0
+    assert (exact._forest.matrix() != default._forest.matrix()).nnz == 0
 
 
 @pytest.mark.parametrize("criterion", ["gini", "poisson"])
@@ -381,7 +383,7 @@ def test_no_value_exceeds_its_bound(name, channels, low):
     dictionary, shape = BOUNDED[name], (8, 8)
     for part in getattr(dictionary, "dictionaries", [dictionary]):
         if not isinstance(part, Axis):
-            part.set_params(channels=channels)
+            part.set_params(views=channels)
     # Extreme values, as noise, and in blocks of two by two, where every gradient is the largest.
     rng = np.random.default_rng(0)
     blocks = np.indices(shape).sum(axis=0) // 2 % 2

@@ -4,7 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-import realdata
+
+from experiments import realdata
 
 
 def archive_set(seed=0, channels=2, times=8):

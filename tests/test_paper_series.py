@@ -6,15 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import realdata
-import series
-import series_choice
-import series_figures
-import series_tables
-import stats
 from sklearn.naive_bayes import GaussianNB
-from store import Task
 
+from experiments import realdata, series, series_choice, series_figures, series_tables, stats
+from experiments.store import Task
 from morforest import AtomFeatures
 
 
@@ -279,11 +274,11 @@ def test_the_first_rows_of_a_run_are_enough_to_draw(rows, tmp_path):
 def test_choices_for_series_are_dictionaries_of_their_own(shape):
     X = np.random.default_rng(0).normal(size=(20, *shape))
     chosen = {
-        name: AtomFeatures(make(shape), 200, random_state=0, channel_axis=0).fit(X).transform(X)
+        name: AtomFeatures(make(shape), 200, random_state=0, channel_axis=1).fit(X).transform(X)
         for name, make in series_choice.OURS.items()
     }
     assert len({values.tobytes() for values in chosen.values()}) == len(chosen)
-    now = AtomFeatures("series-pooled", 200, random_state=0, channel_axis=0).fit(X).transform(X)
+    now = AtomFeatures("series-pooled", 200, random_state=0, channel_axis=1).fit(X).transform(X)
     np.testing.assert_array_equal(chosen["competing kernels, 8 of 10 count"], now)
 
 

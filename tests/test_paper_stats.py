@@ -5,10 +5,11 @@ import math
 
 import numpy as np
 import pytest
-import stats
 from scipy import stats as scipy_stats
 from sklearn.metrics import auc as area
 from sklearn.metrics import roc_auc_score
+
+from experiments import stats
 
 # Demsar, Statistical comparisons of classifiers over multiple data sets (JMLR 7, 2006): AUC of four
 # variants of C4.5 on 14 data sets.

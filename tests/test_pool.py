@@ -1,6 +1,7 @@
 """Pooled atoms and variances: their laws, their values, and that forests of them are forests."""
 
 import copy
+import dataclasses
 import pickle
 
 import numpy as np
@@ -8,7 +9,14 @@ import pytest
 from common import assert_same_forest, differ
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import CLASSIFICATION, REGRESSION, assert_same_trees, patches, problems
+from problems import (
+    CLASSIFICATION,
+    REGRESSION,
+    SHARED_ALONE,
+    assert_same_trees,
+    patches,
+    problems,
+)
 from scipy import stats
 from test_determinism import whole_numbers
 from test_oracle import examples
@@ -31,11 +39,11 @@ from morforest import (
     Subset,
     Variance,
 )
-from morforest._dictionary import resolve
-from morforest._forms import OPS, node_windows
-from morforest._grow import TrainingTable
-from morforest._kernel import core
-from morforest._numbers import choose_format
+from morforest._atoms import OPERATIONS, AtomList, RowLayout
+from morforest._fixed_point import choose_format
+from morforest._native import core
+from morforest._table import TrainingTable
+from morforest.dictionary._base import resolve
 
 LEVEL = 1e-3
 N_DRAWS = 20_000
@@ -52,7 +60,7 @@ def series(n=90, channels=2, length=20, height=40, width=4):
 
 
 def forest(dictionary, **parameters):
-    common = {"n_estimators": 4, "random_state": 0, "channel_axis": 0}
+    common = {"n_estimators": 4, "random_state": 0, "channel_axis": 1}
     return MorfClassifier(dictionary, **common | parameters)
 
 
@@ -60,16 +68,16 @@ NONLINEAR = {
     "max": Patch(2, 5, pool="max"),
     "min": Haar(1, 5, pool="min", window=3),
     "mean": Haar(1, 5, pool="mean", window=0.5),
-    "ppv": Haar(1, 5, scale="log", pool="ppv"),
-    "wrap": Patch(2, 5, boundary="wrap", pool=["ppv", "max"]),
-    "sensors": Patch((1, 2), (2, 4), contiguous=(False, True), pool="ppv"),
-    "variance": Variance(2, 8, channels=[Raw(), Difference()]),
-    "channels": Haar(1, 3, pool="ppv", channels=[Difference(), Square()]),
-    "pair": Pair(1, 5, reach=(1, 6), scale="log", pool=["ppv", "max"]),
-    "pair of channels": Pair(1, 3, channels=[Raw(), Difference()], pool="ppv"),
-    "mixture": Mixture([Patch(1, 4), Haar(1, 5, pool="ppv"), Variance(2, 8), Axis()]),
-    "competing": Kernel("triple", dilation="log", channels=[Raw(), Difference()], pool="win"),
-    "competing signs": Kernel("sign", (1, 3), (1, 3), pool=["win", "ppv", "lose"], rivals=2),
+    "proportion": Haar(1, 5, size_distribution="log", pool="proportion"),
+    "wrap": Patch(2, 5, boundary="wrap", pool=["proportion", "max"]),
+    "sensors": Patch((1, 2), (2, 4), contiguous=(False, True), pool="proportion"),
+    "variance": Variance(2, 8, views=[Raw(), Difference()]),
+    "channels": Haar(1, 3, pool="proportion", views=[Difference(), Square()]),
+    "pair": Pair(1, 5, reach=(1, 6), size_distribution="log", pool=["proportion", "max"]),
+    "pair of channels": Pair(1, 3, views=[Raw(), Difference()], pool="proportion"),
+    "mixture": Mixture([Patch(1, 4), Haar(1, 5, pool="proportion"), Variance(2, 8), Axis()]),
+    "competing": Kernel("triple", dilation="log", views=[Raw(), Difference()], pool="win"),
+    "competing signs": Kernel("sign", (1, 3), (1, 3), pool=["win", "proportion", "lose"], rivals=2),
 }
 
 
@@ -77,12 +85,13 @@ NONLINEAR = {
 
 
 def drawn_atoms(dictionary, X, n=N_DRAWS, key=1):
-    """Atoms as the core draws them, with forms."""
+    """Atoms as the core draws them."""
     plan = resolve(dictionary, X.shape[1:])
     X = X.reshape(len(X), -1)
     table = TrainingTable(X, plan, *choose_format(X, plan.bounds))
     order = np.arange(len(X), dtype=np.uint32)
-    return core.draw_atoms(table.core, table.dictionary, order, key, n)
+    drawn = core.draw_atoms(table.table, table.dictionary, order, key, n)
+    return AtomList.from_core(RowLayout.from_core(plan.shape, table.dictionary), drawn)
 
 
 def log_uniform(low, high):
@@ -98,7 +107,7 @@ def fits(counts, probabilities):
 def test_windows_are_whole_or_log_uniform():
     X = whole_numbers(5 * 12, 9).reshape(5, 12)
     atoms = drawn_atoms(Patch(3, 3, pool="max"), X)  # ten places
-    count = atoms["form_window"].reshape(-1, 4)[:, 2]
+    count = atoms.window[:, 1, 0]
     law = np.zeros(11)
     law[10] += 0.5
     law[2:] += 0.5 * log_uniform(2, 10)
@@ -111,7 +120,7 @@ def test_windows_are_whole_or_log_uniform():
 def test_windows_of_a_given_size_lie_anywhere(boundary):
     X = whole_numbers(5 * 12, 9).reshape(5, 12)
     dictionary = Patch(3, 3, pool="max", window=4, boundary=boundary)
-    assert set(drawn_atoms(dictionary, X)["form_window"].reshape(-1, 4)[:, 2]) == {4}
+    assert set(drawn_atoms(dictionary, X).window[:, 1, 0]) == {4}
     atoms = dictionary.sample(12, N_DRAWS, random_state=0).toarray()
     first = np.argmax((atoms == 1) & (np.roll(atoms, 1, axis=1) == 0), axis=1)
     places = 12 if boundary == "wrap" else 7  # ten places of the patch, four of them in a window
@@ -122,21 +131,23 @@ def test_a_fraction_of_the_axis_is_so_many_positions():
     X = whole_numbers(5 * 12, 9).reshape(5, 12)
     for window, positions in ((0.5, 6), (0.01, 1), (1.0, 10), (12, 10)):
         atoms = drawn_atoms(Patch(3, 3, pool="max", window=window), X, 50)
-        assert set(atoms["form_window"].reshape(-1, 4)[:, 2]) == {positions}
+        assert set(atoms.window[:, 1, 0]) == {positions}
 
 
 def test_ways_to_pool_are_drawn_equally_often():
     X = whole_numbers(5 * 12, 9).reshape(5, 12)
-    op = drawn_atoms(Patch(2, 3, pool=["max", "mean", "ppv"]), X)["form_op"]
-    counts = np.bincount(op, minlength=len(OPS))
-    assert np.flatnonzero(counts).tolist() == [OPS.index(op) for op in ("max", "mean", "ppv")]
+    op = drawn_atoms(Patch(2, 3, pool=["max", "mean", "proportion"]), X).operation
+    counts = np.bincount(op, minlength=len(OPERATIONS))
+    assert np.flatnonzero(counts).tolist() == [
+        OPERATIONS.index(op) for op in ("max", "mean", "proportion")
+    ]
     assert fits(counts[counts > 0], np.full(3, 1 / 3))
 
 
 def test_biases_come_from_all_rows_and_positions():
     X = np.arange(60).reshape(5, 12) ** 2  # no response twice
-    atoms = drawn_atoms(Patch(1, 1, pool="ppv", window=1.0), X)
-    values, counts = np.unique(atoms["form_bias"], return_counts=True)
+    atoms = drawn_atoms(Patch(1, 1, pool="proportion", window=1.0), X)
+    values, counts = np.unique(atoms.bias, return_counts=True)
     np.testing.assert_array_equal(values, X.ravel())
     assert fits(counts, np.full(60, 1 / 60))
 
@@ -145,9 +156,9 @@ def test_rivals_are_other_kernels_drawn_equally_often():
     X = whole_numbers(5 * 9, 9).reshape(5, 9)
     own = [np.array([k + 1, -1]) for k in range(5)]
     atoms = drawn_atoms(Kernel(own, pool="win", window=1.0, rivals=2), X)
-    assert set(np.diff(atoms["begin"])) == {6}
-    assert set(atoms["form_bias"]) == {2}
-    chosen = atoms["weight"].reshape(-1, 3, 2)[:, :, 0].astype(int) - 1
+    assert set(atoms.count) == {6}
+    assert set(atoms.bias) == {2}
+    chosen = atoms.weight.reshape(-1, 3, 2)[:, :, 0].astype(int) - 1
     assert all(len(set(row)) == 3 for row in chosen.tolist())
     ordered = chosen @ [25, 5, 1]
     counts = np.unique(ordered, return_counts=True)[1]
@@ -172,10 +183,10 @@ def test_the_one_that_wins_is_shown_without_its_rivals():
     assert all(sorted(row[row != 0]) == [-2, -2, -2, 1, 1, 1, 1, 1, 1] for row in atoms)
     X, y = whole_numbers(60 * 14, 9).reshape(60, 1, 14), np.arange(60) % 2
     model = forest(Kernel("rocket", pool="win", window=1.0)).fit(X, y)
-    shown = model._forest.atoms().toarray()[model._forest.is_split()]
+    shown = model._forest.matrix().toarray()[model._forest.is_split()]
     assert len(shown) > 10
     assert all(sorted(set(row[row != 0].tolist())) == [-1, 2] for row in shown)
-    names = AtomFeatures(Kernel("rocket", pool="win"), 5, random_state=0, channel_axis=0).fit(X)
+    names = AtomFeatures(Kernel("rocket", pool="win"), 5, random_state=0, channel_axis=1).fit(X)
     assert all("win of 6" in name for name in names.get_feature_names_out())
 
 
@@ -184,7 +195,7 @@ def test_images_move_along_both_axes_and_channels_along_none():
     y = np.arange(4)
     model = forest(Patch(2, 2, pool="max", window=1.0), channel_axis=-1).fit(X, y)
     split = model._forest.is_split()
-    counts = node_windows(model._forest, slice(0, len(split)))[split]
+    counts = model._forest.atoms.windows()[split]
     assert {tuple(row) for row in counts.tolist()} == {(4, 5, 1)}
 
 
@@ -194,7 +205,9 @@ def test_images_move_along_both_axes_and_channels_along_none():
 @st.composite
 def nonlinear_dictionaries(draw, rng, shape, mixed=True):
     """Pooled atoms and variances, alone or beside linear ones."""
-    pool = draw(st.lists(st.sampled_from(["max", "min", "mean", "ppv", "ppv"]), min_size=1))
+    pool = draw(
+        st.lists(st.sampled_from(["max", "min", "mean", "proportion", "proportion"]), min_size=1)
+    )
     window = draw(st.sampled_from([None, None, 1, 2, 1.0]))
     if window == 2 and min(shape[-2:]) < 2:
         window = None
@@ -214,10 +227,10 @@ def nonlinear_dictionaries(draw, rng, shape, mixed=True):
             sizes = [draw(st.integers(1, length)) for length in shape]
             reach = [draw(st.integers(0, length - 1)) for length in shape]
             found = Pair(1, tuple(sizes), reach=tuple(reach), pool=pool, window=window)
-            found.channels = draw(st.sampled_from([None, [Raw(), Difference()]]))
+            found.views = draw(st.sampled_from([None, [Raw(), Difference()]]))
         case "kernel":
             size = tuple(draw(st.integers(1, length)) for length in shape)
-            ways = draw(st.lists(st.sampled_from(["win", "lose", "max", "ppv"]), min_size=1))
+            ways = draw(st.lists(st.sampled_from(["win", "lose", "max", "proportion"]), min_size=1))
             given = {"pool": ways, "window": window, "dilation": draw(st.sampled_from([1, "log"]))}
             found = Kernel("sign", size, size, **given, rivals=draw(st.integers(1, 3)))
             if draw(st.booleans()):
@@ -226,12 +239,12 @@ def nonlinear_dictionaries(draw, rng, shape, mixed=True):
                 for kernel in own:
                     kernel.flat[0] = 1
                 found = Kernel(own, **given, rivals=draw(st.integers(1, count - 1)))
-            found.channels = draw(st.sampled_from([None, [Raw(), Difference()]]))
+            found.views = draw(st.sampled_from([None, [Raw(), Difference()]]))
         case "variance":
             sizes = [draw(st.integers(1, length)) for length in shape]
             found = Variance(1, tuple(sizes))
             if draw(st.booleans()):
-                found.channels = [Raw(), Difference()]
+                found.views = [Raw(), Difference()]
         case "mixture":
             parts = [draw(patches(shape)), draw(nonlinear_dictionaries(rng, shape, mixed=False))]
             parts.append(draw(nonlinear_dictionaries(rng, shape, mixed=False)))
@@ -243,8 +256,8 @@ def nonlinear_dictionaries(draw, rng, shape, mixed=True):
     except ValueError:  # no room to move, or for so many lobes
         return Patch(1, 1, pool="max", window=1) if max(shape[-2:]) > 1 else Patch(1, 1)
     if mixed and draw(st.integers(0, 3)) == 0:
-        per = draw(st.sampled_from(["tree", "forest"]))
-        return Subset(found, draw(st.sampled_from([2, 20])), per)
+        kind = draw(st.sampled_from([Subset, SHARED_ALONE]))
+        return kind(found, draw(st.sampled_from([2, 20])))
     return found
 
 
@@ -270,12 +283,12 @@ def test_pooled_atoms_find_what_moves():
 
 def test_thresholds_are_in_the_units_of_the_data():
     X, y = series()
-    for op, low, high in (("ppv", 0, 1), ("mean", 50, 150), ("max", 100, 400)):
+    for op, low, high in (("proportion", 0, 1), ("mean", 50, 150), ("max", 100, 400)):
         dictionary = Patch((1, 4), (1, 4), pool=op, window=1.0)
         for scale in (1, 0.37):
             model = forest(dictionary).fit(X * scale, y)
             thresholds = model._forest.thresholds()
-            thresholds = thresholds[np.isfinite(thresholds)] / (1 if op == "ppv" else scale)
+            thresholds = thresholds[np.isfinite(thresholds)] / (1 if op == "proportion" else scale)
             assert low < thresholds.min() <= thresholds.max() < high, op
     noise = (
         np.random.default_rng(0).normal(size=(200, 30)) * (1 + 2 * (np.arange(200) % 2))[:, None]
@@ -287,7 +300,9 @@ def test_thresholds_are_in_the_units_of_the_data():
 
 def test_a_shifted_sample_has_the_same_global_value():
     X, y = series(channels=1)
-    model = forest(Patch(2, 5, boundary="wrap", pool=["max", "ppv", "mean"], window=1.0)).fit(X, y)
+    model = forest(
+        Patch(2, 5, boundary="wrap", pool=["max", "proportion", "mean"], window=1.0)
+    ).fit(X, y)
     np.testing.assert_array_equal(model.apply(X), model.apply(np.roll(X, 7, axis=2)))
 
 
@@ -338,11 +353,11 @@ def test_batches_and_types_do_not_matter(name):
 @pytest.mark.parametrize("estimator", [MorfClassifier, MorfRegressor])
 def test_copies_are_the_same_forest(name, estimator):
     X, y = series()
-    model = estimator(NONLINEAR[name], n_estimators=3, random_state=0, channel_axis=0).fit(X, y)
+    model = estimator(NONLINEAR[name], n_estimators=3, random_state=0, channel_axis=1).fit(X, y)
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         assert_same_forest(model, other)
         np.testing.assert_array_equal(model.predict(X), other.predict(X))
-    assert (name == "variance") == (len(model._forest.pooled_views) == 0)
+    assert (name == "variance") != any(p.pooled for p in model._forest.atoms.layout.planes)
 
 
 def test_warm_start_adds_to_pooled_trees():
@@ -354,8 +369,8 @@ def test_warm_start_adds_to_pooled_trees():
 def test_linear_forests_have_no_forms():
     X, y = series()
     model = forest(Haar(1, 3)).fit(X, y)
-    assert not any(len(getattr(model._forest, name)) for name in ("form_op", "pooled_views"))
-    assert "form_op" not in model._forest.__getstate__()
+    assert model._forest.atoms.linear
+    assert "operation" not in model._forest.__getstate__()
     assert differ(model, forest(Haar(1, 3), random_state=1).fit(X, y))
 
 
@@ -370,31 +385,31 @@ def loaded(model, **changes):
 
 
 DAMAGE = {
-    "unknown form": ("form_op", lambda v: np.where(v > 0, 6, v)),
-    "no form for an atom with a window": ("form_op", lambda v: v * 0),
-    "variance of a pooled atom": ("form_op", lambda v: np.where(v > 0, 5, v)),
-    "a bias without ppv": ("form_op", lambda v: np.where(v > 0, 1, v)),
-    "too far": ("form_window", lambda v: v.astype(np.int64) * 2),
-    "far too far": ("form_window", lambda v: np.where(v > 0, 2**32 - 1, v.astype(np.int64))),
-    "empty windows": ("form_window", lambda v: v * 0),
-    "negative windows": ("form_window", lambda v: v.astype(np.int64) - 2),
-    "short windows": ("form_window", lambda v: v[:-1]),
-    "fewer forms": ("form_op", lambda v: v[:-1]),
-    "fewer biases": ("form_bias", lambda v: v[:-1]),
-    "a huge bias": ("form_bias", lambda v: v.astype(np.int64) - 2**62),
-    "not a bias": ("form_bias", lambda v: v.astype(float) + 0.5),
-    "no views": ("pooled_views", lambda v: v[:0]),
-    "half a view": ("pooled_views", lambda v: v[:-1]),
+    "unknown form": ("operation", lambda v: np.where(v > 0, 6, v)),
+    "no form for an atom with a window": ("operation", lambda v: v * 0),
+    "variance of a pooled atom": ("operation", lambda v: np.where(v > 0, 5, v)),
+    "a bias without ppv": ("operation", lambda v: np.where(v > 0, 1, v)),
+    "too far": ("window", lambda v: v.astype(np.int64) * 2),
+    "far too far": ("window", lambda v: np.where(v > 0, 2**32 - 1, v.astype(np.int64))),
+    "empty windows": ("window", lambda v: v * 0),
+    "negative windows": ("window", lambda v: v.astype(np.int64) - 2),
+    "short windows": ("window", lambda v: v[:-1]),
+    "fewer forms": ("operation", lambda v: v[:-1]),
+    "fewer biases": ("bias", lambda v: v[:-1]),
+    "a huge bias": ("bias", lambda v: v.astype(np.int64) - 2**62),
+    "not a bias": ("bias", lambda v: v.astype(float) + 0.5),
+    "another shape": ("layout", lambda v: dataclasses.replace(v, shape=(3, 3))),
+    "no layout": ("layout", lambda v: None),
 }
 
 
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damaged_forms_are_refused(name):
     X, y = series()
-    model = forest(Haar(1, 5, pool="ppv")).fit(X, y)
+    model = forest(Haar(1, 5, pool="proportion")).fit(X, y)
     part, change = DAMAGE[name]
     state = model._forest.__getstate__()
-    with pytest.raises(ValueError, match=r"damaged forest|pooled views|impossible"):
+    with pytest.raises(ValueError, match=r"damaged|impossible"):
         loaded(model, **{part: change(state[part])})
     loaded(model)
 
@@ -402,13 +417,13 @@ def test_damaged_forms_are_refused(name):
 # --- errors ----------------------------------------------------------------------------------
 
 BAD = [
-    (Patch(pool="median"), r"pool must be .*'ppv'.*got 'median'"),
+    (Patch(pool="median"), r"pool must be .*'proportion'.*got 'median'"),
     (Patch(pool=[]), r"pool must be .*got \[\]"),
     (Patch(pool=["max", 3]), r"pool must be .*got \['max', 3\]"),
     (Patch(pool=2), "pool must be .*got 2"),
     (Haar(pool="none"), "pool must be .*got 'none'"),
     (Pair(pool="sum"), "pool must be .*got 'sum'"),
-    (Patch(pool="win"), "pool must be .*'ppv', or a.*got 'win'"),
+    (Patch(pool="win"), "pool must be .*'proportion', or a.*got 'win'"),
     (Kernel("sign", pool="wins"), "pool must be .*'lose'.*got 'wins'"),
     (Kernel("sign", 2, 2, pool="win", rivals=0), "rivals must be .*1 to 1000, got 0"),
     (Kernel("sign", 2, 2, pool="win", rivals=2.5), r"rivals must be .*got 2\.5"),
@@ -425,13 +440,13 @@ BAD = [
     (Haar(pool="max", window=True), "window must be .*got True"),
     (Haar(pool="max", window=(2, 2)), r"window must be .*got \(2, 2\)"),
     (Patch(window=3), "window=3 is for pooled atoms: give pool"),
-    (Patch(6, 6, pool="max"), "pool='max' needs room to move.*smaller min_size"),
-    (Haar(3, 3, lobes="two", pool="ppv"), "pool='ppv' needs room to move"),
+    (Patch(6, 6, pool="max"), "pool='max' needs room for atoms to move.*smaller min_size"),
+    (Haar(3, 3, lobes="two", pool="proportion"), "pool='proportion' needs room for atoms to move"),
     (Patch(pool="max", contiguous=False), "pool='max' needs an axis along which"),
     (Variance(7, 7), "min_size=7"),
-    (Variance(scale="linear"), "scale must be"),
-    (Variance(channels=Square()), r"channels of Variance must be .*got Square\(\)"),
-    (Variance(channels="raw"), "channels must be"),
+    (Variance(size_distribution="linear"), "size_distribution must be"),
+    (Variance(views=Square()), r"views of Variance must be .*got Square\(\)"),
+    (Variance(views="raw"), "views must be"),
 ]
 
 
@@ -440,12 +455,14 @@ def test_atoms_of_many_rivals_are_their_own(rivals):
     # Forests keep numbers in the narrowest type that holds them.
     X = whole_numbers(60 * 14, 19).reshape(60, 1, 14) - 9
     competing = Kernel("sign", (1, 9), (1, 9), pool="win", window=1.0, rivals=rivals)
-    dictionary = Mixture([competing, Patch(1, (1, 3), pool="ppv", window=1.0)], weights=[3, 1])
+    dictionary = Mixture(
+        [competing, Patch(1, (1, 3), pool="proportion", window=1.0)], weights=[3, 1]
+    )
     model = forest(dictionary).fit(X, np.arange(60) % 2)
     split = model._forest.is_split()
-    won = model._forest.form_op[split] == OPS.index("win")
+    won = model._forest.atoms.operation[split] == OPERATIONS.index("win")
     assert won.any()
-    terms = model._forest.atoms()[np.flatnonzero(split)].getnnz(axis=1)
+    terms = model._forest.matrix()[np.flatnonzero(split)].getnnz(axis=1)
     assert set(terms[won]) == {9}
     assert model.feature_importances_.sum() == pytest.approx(1)
 
@@ -474,9 +491,9 @@ def test_rivals_that_do_not_share_the_terms_are_refused(rivals):
     X, y = series()
     model = forest(Kernel("triple", pool="win")).fit(X, y)
     state = model._forest.__getstate__()
-    bias = np.where(state["form_op"] == OPS.index("win"), rivals, 0)
+    bias = np.where(state["operation"] == OPERATIONS.index("win"), rivals, 0)
     with pytest.raises(ValueError, match="damaged forest"):
-        loaded(model, form_bias=bias.astype(np.int64))
+        loaded(model, bias=bias.astype(np.int64))
     loaded(model)
 
 
@@ -489,8 +506,8 @@ def test_bad_parameters_are_named(dictionary, message):
 
 def test_gradients_have_no_variance():
     X = whole_numbers(10 * 36, 9).reshape(10, 6, 6)
-    with pytest.raises(ValueError, match="channels of Variance must be"):
-        MorfClassifier(Variance(channels=Gradient())).fit(X, np.arange(10) % 2)
+    with pytest.raises(ValueError, match="views of Variance must be"):
+        MorfClassifier(Variance(views=Gradient())).fit(X, np.arange(10) % 2)
 
 
 @pytest.mark.parametrize("dictionary", [Patch(pool="max"), Variance()], ids=str)
@@ -508,5 +525,5 @@ def test_nonlinear_atoms_are_rounded_to_integers(dictionary):
 def test_fractions_are_rounded_by_a_pooled_forest_of_integers():
     # A linear forest would look closer; counts of positions cannot.
     X, y = series()
-    model = forest(Haar(1, 5, pool="ppv")).fit(X, y)
+    model = forest(Haar(1, 5, pool="proportion")).fit(X, y)
     np.testing.assert_array_equal(model.apply(X + 0.3), model.apply(X))

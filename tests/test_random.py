@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from morforest import MorfClassifier, Patch
-from morforest._kernel import core
+from morforest._native import core
 
 LEVEL = 1e-3
 NUMBERS = st.integers(0, 2**64 - 1)
@@ -164,7 +164,7 @@ def root_features(n_trees, seed, n_candidates=50, n_features=4000):
         random_state=seed,
     ).fit(X, y)
     forest = model._forest
-    return forest.atoms()[forest.tree_begin[:-1]].indices
+    return forest.matrix()[forest.tree_begin[:-1]].indices
 
 
 def test_trees_do_not_share_their_candidates():

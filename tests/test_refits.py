@@ -31,7 +31,7 @@ def test_a_failed_refit_leaves_what_was_fitted(estimator, bad):
 
 
 def test_pairs_across_channels_name_both():
-    features = AtomFeatures(Pair(2, 2, channels=[Raw(), Difference()]), 60, random_state=0).fit(X)
+    features = AtomFeatures(Pair(2, 2, views=[Raw(), Difference()]), 60, random_state=0).fit(X)
     names = " | ".join(features.get_feature_names_out())
     assert "of raw and difference" in names
     assert "of difference and raw" in names
@@ -49,7 +49,7 @@ def test_ridge_names_bad_alphas(alphas):
         AtomRidgeClassifier(n_atoms=20, alphas=alphas).fit(X, Y)
 
 
-@pytest.mark.parametrize("axis", [5, "a", 1.5])
+@pytest.mark.parametrize("axis", [0, 5, "a", 1.5])
 def test_ridge_names_a_bad_channel_axis(axis):
     with pytest.raises((TypeError, ValueError), match=r"channel_axis.*(got|give)"):
         AtomRidgeClassifier(n_atoms=20, channel_axis=axis).fit(X.reshape(40, 3, 4), Y)

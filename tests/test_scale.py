@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from common import assert_same_forest, classifier, digits, fit_digits, fit_friedman
 
-from morforest import Axis, Patch, SparseOblique, _grow, _numbers
-from morforest._grow import canonical_order, run_over_rows
-from morforest._numbers import _smallest_spread, blocks, exact_sum
+from morforest import Axis, Patch, SparseOblique, _fixed_point, _grow, _parallel, _table
+from morforest._bagging import canonical_order
+from morforest._fixed_point import _smallest_spread, blocks, exact_sum
+from morforest._parallel import over_blocks
 
 
 @pytest.fixture
@@ -21,8 +22,9 @@ def small_pieces(monkeypatch):
     def few_rows(shape, cells=0):
         return blocks(shape, 3 * shape[1])
 
-    monkeypatch.setattr(_numbers, "blocks", few_rows)
-    monkeypatch.setattr(_grow, "blocks", few_rows)
+    monkeypatch.setattr(_fixed_point, "blocks", few_rows)
+    for module in (_parallel, _table):
+        monkeypatch.setattr(module, "blocks", few_rows)
     monkeypatch.setattr(_grow, "BAG_BYTES", 4 * 400)
 
 
@@ -58,7 +60,7 @@ def test_pieces_make_the_same_forest(dictionary, n_jobs, small_pieces, monkeypat
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_each_row_is_in_one_piece(rows, n_jobs, small_pieces):
     seen = []
-    run_over_rows(lambda part: seen.extend(range(part.start, part.stop)), (rows, 5), n_jobs)
+    over_blocks(lambda part: seen.extend(range(part.start, part.stop)), (rows, 5), n_jobs)
     assert sorted(seen) == list(range(rows))
 
 
@@ -73,7 +75,7 @@ def test_labels_come_in_pieces_and_probabilities_at_once(monkeypatch):
     X = digits()[0]
     model = fit_digits()
     expected = model.classes_[model.predict_proba(X).argmax(axis=1)]
-    monkeypatch.setattr("morforest._estimator.PROBABILITIES", 70)  # seven rows of ten classes
+    monkeypatch.setattr("morforest._forest_base.PROBABILITIES", 70)  # seven rows of ten classes
     np.testing.assert_array_equal(model.predict(X), expected)
 
 
@@ -186,7 +188,7 @@ def test_mistakes_show_before_the_samples_are_worked_on(name, value, monkeypatch
     def long_work(*_):
         raise AssertionError("long work has begun")
 
-    monkeypatch.setattr("morforest._grow.choose_format", long_work)
+    monkeypatch.setattr("morforest._table.choose_format", long_work)
     with pytest.raises(ValueError, match=name):
         fit_digits(**{name: value})
 

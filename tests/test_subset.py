@@ -19,9 +19,10 @@ from morforest import (
     MorfRegressor,
     Pair,
     Patch,
+    SharedAtoms,
     Subset,
-    _boost,
-    _grow,
+    _parallel,
+    _rounds,
 )
 
 
@@ -31,7 +32,7 @@ def fitted(dictionary, X, y, **parameters):
 
 def test_a_tree_has_no_more_atoms_than_its_subset():
     X, y = digits(300)
-    atoms = fitted(Subset(Patch(1, 4), 7), X, y)._forest.atoms()
+    atoms = fitted(Subset(Patch(1, 4), 7), X, y)._forest.matrix()
     for begin, end in ((0, 1), (1, 2), (5, 6)):
         forest = fitted(Subset(Patch(1, 4), 7), X, y)._forest
         nodes = slice(*forest.tree_begin[[begin, end]].astype(int))
@@ -52,7 +53,7 @@ def test_a_subset_of_everything_sees_everything():
 @pytest.mark.parametrize("n_jobs", [2, 3])
 def test_jobs_and_the_order_of_rows_do_not_matter(n_jobs):
     X, y = digits(300)
-    dictionary = Subset(Mixture([Patch(1, 4), Haar(1, 2, pool="ppv")]), 40)
+    dictionary = Subset(Mixture([Patch(1, 4), Haar(1, 2, pool="proportion")]), 40)
     order = np.random.default_rng(0).permutation(len(X))
     model = fitted(dictionary, X, y)
     assert_same_forest(model, fitted(dictionary, X[order], y[order], n_jobs=n_jobs))
@@ -74,7 +75,7 @@ def test_atoms_of_boosting_change_after_five_rounds(dictionary):
         "subsample": 0.7,
         "splitter": "exact",
         "min_samples_leaf": 2,
-        "l2": 0.5,
+        "l2_regularization": 0.5,
         "learning_rate": 0.3,
         "random_state": 3,
     }
@@ -86,7 +87,7 @@ def test_copies_and_early_stopping_go_with_subsets():
     model = MorfBoostingClassifier(
         Subset(Patch(1, 4), 50),
         max_iter=40,
-        augment=ImageCopies(2),
+        augment=ImageCopies(rotation=2),
         early_stopping=True,
         n_iter_no_change=5,
         random_state=0,
@@ -109,11 +110,11 @@ def test_threads_compute_the_same_columns(augment, monkeypatch):
         Subset(Patch(1, 4), 40), max_iter=12, augment=augment, random_state=0, n_jobs=1
     )
     alone = clone(model).fit(X, y)
-    monkeypatch.setattr(_boost, "ROWS_WORTH_THREADS", 1)
-    monkeypatch.setattr(_boost, "ATOMS_A_CALL", 7)
+    monkeypatch.setattr(_rounds, "ROWS_WORTH_THREADS", 1)
+    monkeypatch.setattr(_rounds, "ATOMS_PER_CALL", 7)
     pieces = [slice(i, i + 21) for i in range(0, 300, 21)]  # tiles of sixteen rows are shared
     monkeypatch.setattr(
-        _grow, "blocks", lambda shape: [slice(p.start, min(p.stop, shape[0])) for p in pieces]
+        _parallel, "blocks", lambda shape: [slice(p.start, min(p.stop, shape[0])) for p in pieces]
     )
     assert_same_forest(alone, model.set_params(n_jobs=3).fit(X, y))
 
@@ -137,9 +138,13 @@ def test_bad_numbers_of_atoms_are_refused(n_atoms):
 
 def test_subsets_stand_outermost():
     X, y = digits(40)
-    with pytest.raises(ValueError, match="make a Subset of the Mixture"):
+    with pytest.raises(ValueError, match=r"write Subset\(Mixture\("):
         fitted(Mixture([Subset(Patch()), Axis()]), X, y)
-    with pytest.raises(ValueError, match="must not be a Subset itself"):
-        fitted(Subset(Subset(Patch())), X, y)
+    with pytest.raises(ValueError, match=r"write SharedAtoms\(Mixture\("):
+        fitted(Mixture([SharedAtoms(Patch()), Axis()]), X, y)
+    for outer in (Subset, SharedAtoms):
+        for inner in (Subset, SharedAtoms):
+            with pytest.raises(ValueError, match=f"must not be a {inner.__name__} itself: write "):
+                fitted(outer(inner(Patch())), X, y)
     with pytest.raises(TypeError, match="dictionary must be a dictionary such as"):
         fitted(Subset("patch"), X, y)

@@ -169,4 +169,3 @@ TEST(narrow_columns_grow_the_same_trees) {
       CHECK(of_tiles == of_rows);
     }
 }
-

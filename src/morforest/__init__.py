@@ -1,8 +1,9 @@
 """Random forests for data with shape: images, time series, EEG, volumes."""
 
+from morforest._attribution import Attributions
+from morforest._splits import Splits, TreeSplits
 from morforest.augment import ImageCopies, SeriesCopies
 from morforest.boosting import MorfBoostingClassifier, MorfBoostingRegressor
-from morforest.channels import Difference, Gradient, Magnitude, Raw, Square
 from morforest.dictionary import (
     Atoms,
     Axis,
@@ -11,25 +12,25 @@ from morforest.dictionary import (
     Mixture,
     Pair,
     Patch,
+    SharedAtoms,
     SparseOblique,
     Subset,
     Variance,
 )
+from morforest.dictionary._views import Difference, Gradient, Magnitude, Raw, Square
 from morforest.features import AtomFeatures
-from morforest.forest import (
-    MorfClassifier,
-    MorfRegressor,
-    MorfTreeClassifier,
-    MorfTreeRegressor,
-)
-from morforest.ridge import AtomRidgeClassifier
+from morforest.forest import MorfClassifier, MorfRegressor
+from morforest.ridge import AtomRidgeClassifier, AtomRidgeRegressor
+from morforest.tree import MorfTreeClassifier, MorfTreeRegressor
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AtomFeatures",
     "AtomRidgeClassifier",
+    "AtomRidgeRegressor",
     "Atoms",
+    "Attributions",
     "Axis",
     "Difference",
     "Gradient",
@@ -48,8 +49,11 @@ __all__ = [
     "Patch",
     "Raw",
     "SeriesCopies",
+    "SharedAtoms",
     "SparseOblique",
+    "Splits",
     "Square",
     "Subset",
+    "TreeSplits",
     "Variance",
 ]

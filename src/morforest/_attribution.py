@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
+from morforest._arrays import widen
+from morforest._fixed_point import blocks
 from morforest._model import ROWS_PER_JOB, Forest
-from morforest._numbers import blocks
-from morforest._pack import widen
+from morforest._parallel import count_jobs, over_even_parts
 
 AMOUNT_BITS = 61  # that sums of amounts may take; one is their sign
 LARGEST_SHIFT = 1000  # of amounts, whose powers of two must be numbers
@@ -32,7 +31,7 @@ class Attributions(NamedTuple):
     """
 
     values: np.ndarray
-    baseline: Any
+    baseline: float | np.ndarray
 
 
 def attribute(
@@ -53,17 +52,16 @@ def attribute(
     def contributions(leaf: np.ndarray) -> np.ndarray:
         """Return those of the features that the trees split on."""
         out = np.zeros((len(leaf), math.prod(forest.shape), forest.outputs), dtype=np.uint64)
-        jobs = max(1, min(effective_n_jobs(n_jobs), len(leaf) // ROWS_PER_JOB))
-        parts = np.linspace(0, len(leaf), jobs + 1).astype(int)
-        Parallel(n_jobs=jobs, prefer="threads", require="sharedmem")(
-            delayed(forest._core.attribute)(leaf[a:b], weight, bits, divisor, out[a:b])
-            for a, b in itertools.pairwise(parts)
+        over_even_parts(
+            lambda part: forest._core.attribute(leaf[part], weight, bits, divisor, out[part]),
+            len(leaf),
+            count_jobs(n_jobs, len(leaf) // ROWS_PER_JOB),
         )
         return out.view(np.float64)
 
     if forest.columns is None:
         return contributions(leaf), baseline / divisor
-    on_features = forest.footprints.T.tocsr()
+    on_features = forest.columns.footprints.T.tocsr()
     values = np.empty((len(X), on_features.shape[0], forest.outputs))
     for part in blocks((len(X), forest.columns.size * forest.outputs), HELD_VALUES):
         of_columns = contributions(leaf[part])

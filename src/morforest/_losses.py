@@ -1,8 +1,8 @@
-"""What boosting minimises: for each loss its gradients, its first guess and its leaves.
+"""What boosting minimises: each loss has gradients, a first guess and leaf values.
 
-Scores are (n, outputs) before the link function. Everything is made of basic operations, or of
-functions of the core that are, so that a model is the same on every platform. Sums over samples are
-rounded once, so that the order of the samples does not matter.
+Scores have shape (n, outputs) and come before the link function. All numbers come from basic
+operations, or from functions of the core that use these alone, so that a model is the same on every
+platform. Sums over samples are rounded once, so that the order of the samples does not matter.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from morforest._kernel import core
-from morforest._numbers import class_sums, sum_once
+from morforest._fixed_point import class_sums, sum_once
+from morforest._native import core
 
-LARGEST_STEP = 4.0  # of a leaf of log-odds, before the learning rate
+LARGEST_STEP = 4.0  # of leaves that hold log-odds, before the learning rate
 
 
 class Loss:
@@ -22,7 +22,7 @@ class Loss:
 
     outputs = 1
     largest_step = np.inf
-    quantile: float = np.nan  # of the residuals, which makes the leaves where it is given
+    quantile: float = np.nan  # of the residuals; where it is given, leaves hold it
 
     def __init__(self, target: np.ndarray, weight: np.ndarray):
         self.target = target
@@ -45,7 +45,7 @@ class Loss:
         return mean(self.of(rows).values(scores[rows]), weight)
 
     def of(self, rows: np.ndarray) -> Loss:
-        """Return the loss of some rows, which may repeat."""
+        """Return the loss of some rows, which may be repeated."""
         part = object.__new__(type(self))
         part.__dict__.update(self.__dict__)
         part.target, part.weight = self.target[rows], self.weight[rows]
@@ -56,7 +56,7 @@ class Loss:
 
 
 class SoftmaxLoss(Loss):
-    """Three classes or more: minus the logarithm of the probability of the truth."""
+    """The log loss of three classes or more: minus the logarithm of the true class' probability."""
 
     largest_step = LARGEST_STEP
 
@@ -76,13 +76,14 @@ class SoftmaxLoss(Loss):
         return gradient, curvature
 
     def values(self, scores: np.ndarray) -> np.ndarray:
-        # The largest score's probability says by what all were divided.
+        # The probability of the largest score reveals the sum by which all were divided.
         below = scores.max(axis=1) - scores[np.arange(len(scores)), self.target]
-        return below - log(softmax(scores).max(axis=1))
+        values: np.ndarray = below - log(softmax(scores).max(axis=1))
+        return values
 
 
 class LogisticLoss(Loss):
-    """Two classes: the same with one score, the log-odds of the second."""
+    """The log loss of two classes, with one score: the log-odds of the second."""
 
     largest_step = LARGEST_STEP
 
@@ -97,7 +98,8 @@ class LogisticLoss(Loss):
 
     def values(self, scores: np.ndarray) -> np.ndarray:
         against = np.where(self.target == 1, -scores[:, 0], scores[:, 0])
-        return np.maximum(against, 0.0) - log(logistic(np.abs(scores))[:, 0])
+        values: np.ndarray = np.maximum(against, 0.0) - log(logistic(np.abs(scores))[:, 0])
+        return values
 
 
 class SquaredLoss(Loss):
@@ -110,11 +112,12 @@ class SquaredLoss(Loss):
         return self.target[:, np.newaxis] - scores, self._ones()
 
     def values(self, scores: np.ndarray) -> np.ndarray:
-        return 0.5 * (self.target - scores[:, 0]) ** 2
+        values: np.ndarray = 0.5 * (self.target - scores[:, 0]) ** 2
+        return values
 
 
 class PoissonLoss(Loss):
-    """Half the Poisson deviance, up to what does not depend on the scores; these are logarithms."""
+    """Half the Poisson deviance, but for a constant; scores are logarithms of means."""
 
     largest_step = LARGEST_STEP
 
@@ -131,11 +134,12 @@ class PoissonLoss(Loss):
         return self.target[:, np.newaxis] - mean, mean
 
     def values(self, scores: np.ndarray) -> np.ndarray:
-        return exp(scores[:, 0]) - self.target * scores[:, 0]
+        values: np.ndarray = exp(scores[:, 0]) - self.target * scores[:, 0]
+        return values
 
 
 class QuantileLoss(Loss):
-    """The residual, counted `quantile` times if positive and 1 - `quantile` times if negative."""
+    """The residual times `quantile` where it is positive, and times `quantile` - 1 elsewhere."""
 
     def __init__(self, target: np.ndarray, weight: np.ndarray, quantile: float):
         super().__init__(target, weight)
@@ -151,7 +155,8 @@ class QuantileLoss(Loss):
 
     def values(self, scores: np.ndarray) -> np.ndarray:
         residual = self.target - scores[:, 0]
-        return np.maximum(self.quantile * residual, (self.quantile - 1.0) * residual)
+        values: np.ndarray = np.maximum(self.quantile * residual, (self.quantile - 1.0) * residual)
+        return values
 
 
 def make_loss(name: str, target: np.ndarray, weight: np.ndarray, **more: Any) -> Loss:
@@ -198,16 +203,16 @@ def log(x: np.ndarray) -> np.ndarray:
 
 
 def mean(values: np.ndarray, weights: np.ndarray) -> float:
-    """Return the weighted mean; whatever the order of the values."""
+    """Return the weighted mean, which does not depend on the order of the values."""
     return sum_once(values * weights) / sum_once(weights)
 
 
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, quantile: float) -> float:
-    """Return the lowest value below or at which there is at least this share of the weight.
+    """Return the lowest value up to which there is at least this share of the weight.
 
-    The mean of it and the next, where the share is met exactly.
+    Where the share is met exactly, it is the mean of this value and the next.
     """
-    order = np.lexsort((weights, values))  # equal values may come in any order, but not weights
+    order = np.lexsort((weights, values))  # cumulated weights must not depend on the order of rows
     cumulated = np.cumsum(weights[order])
     wanted = quantile * cumulated[-1]
     at = int(np.searchsorted(cumulated, wanted))
@@ -219,7 +224,7 @@ def weighted_quantile(values: np.ndarray, weights: np.ndarray, quantile: float) 
 def leaf_quantiles(
     residual: np.ndarray, weight: np.ndarray, leaf: np.ndarray, leaves: int, quantile: float
 ) -> np.ndarray:
-    """Return the weighted quantile of the residuals of each leaf; 0 where it has no weight."""
+    """Return the weighted quantile of the residuals in each leaf; 0 where a leaf has no weight."""
     found = np.zeros(leaves)
     rows = np.flatnonzero(weight > 0)
     rows = rows[np.argsort(leaf[rows], kind="stable")]

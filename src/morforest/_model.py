@@ -2,53 +2,50 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed, effective_n_jobs
 
-from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, Columns, over_rows
-from morforest._forms import PooledView, over_windows, own_terms, read_views, values_of
-from morforest._kernel import core
-from morforest._numbers import CellFormat, TargetFormat, cells_for
-from morforest._pack import narrow, pack, raw_sources, unpack, widen
-from morforest._validation import MAX_CLASSES
+from morforest._arrays import narrow, widen
+from morforest._atoms import AtomList, RowLayout
+from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, Columns
+from morforest._fixed_point import CellFormat, TargetFormat, cells_for
+from morforest._native import core
+from morforest._parallel import count_jobs, over_even_parts, over_rows
+from morforest._pickling import pack, unpack
+from morforest._validation import MAX_CLASSES, MAX_TARGET
 
-SOURCE_NUMBERS, POOLED_VIEW_NUMBERS = 5, 7  # of the core: a view's masks of axes, its source
 ROWS_PER_JOB = 256  # below this a call is not worth a thread
 COLUMN_VALUES = 1 << 22  # of columns that are held at once to walk the trees
 PATH_ROWS = 256  # whose decision paths are followed at once
-USED_BYTES = 1 << 24  # of sets of features that are held at once
+LARGEST_EXPONENT = 4400  # of gains: twice that of any float
 
-# The core's types. In memory each array is kept in the narrowest type that holds it; see _pack.py
-# for pickles.
+# The core's types. In memory each array is kept in the narrowest type that holds it; see
+# _pickling.py for pickles.
 CORE_TYPES: dict[str, Any] = {
-    "views": np.uint32,
     "tree_begin": np.int64,
     "next": np.int32,
-    "term_count": np.uint32,
-    "term_cell": np.uint32,
-    "term_weight": np.float64,
     "distribution_size": np.uint32,
     "distribution_class": np.uint32,
     "distribution_weight": np.uint32,
     "leaf_value": np.float64,
-    "pooled_views": np.float64,
-    "form_op": np.uint8,
-    "form_bias": np.int64,
-    "form_window": np.uint32,
 }
-FORM_ARRAYS = ("pooled_views", "form_op", "form_bias", "form_window")
 
-
-def _none() -> np.ndarray:
-    return np.empty(0, dtype=np.uint8)
+# What the core returns of trees that it has grown, beside their sizes and atoms.
+GROWN = (
+    "next",
+    "threshold",
+    "weight",
+    "gain",
+    "distribution_size",
+    "distribution_class",
+    "distribution_weight",
+    "leaf_value",
+)
 
 
 @dataclass
@@ -62,9 +59,7 @@ class Forest:
     are twice the midpoint, in cells, for integer cells.
     """
 
-    shape: tuple[int, ...]
-    sources: np.ndarray  # the channel that each view looks at, as the core takes it
-    views: np.ndarray  # bit masks of the axes along which each view holds prefix sums
+    atoms: AtomList  # one per node; those of leaves are empty
     cell_format: CellFormat
     class_count: int
     gain_exponent: int  # gains are stored divided by two to this power
@@ -73,18 +68,11 @@ class Forest:
     threshold: np.ndarray
     weight: np.ndarray
     gain: np.ndarray
-    term_count: np.ndarray
-    term_cell: np.ndarray
-    term_weight: np.ndarray
     distribution_size: np.ndarray
     distribution_class: np.ndarray
     distribution_weight: np.ndarray
     leaf_value: np.ndarray
     values: int = 1  # of a leaf, where there are no classes
-    pooled_views: np.ndarray = field(default_factory=_none)  # as the core takes them
-    form_op: np.ndarray = field(default_factory=_none)  # a node; empty if all atoms are linear
-    form_bias: np.ndarray = field(default_factory=_none)
-    form_window: np.ndarray = field(default_factory=_none)  # two counts and strides a node
     columns: Columns | None = None  # what features are made of, if not the samples' own
 
     def __post_init__(self) -> None:
@@ -92,9 +80,6 @@ class Forest:
             value = getattr(self, name)
             if isinstance(value, np.ndarray):
                 setattr(self, name, narrow(value))
-        for name in FORM_ARRAYS:
-            if not len(getattr(self, name)):  # of linear forests, whatever type they came in
-                setattr(self, name, _none())
 
     @cached_property
     def _core(self) -> Any:
@@ -104,22 +89,20 @@ class Forest:
         gain = widen("gain", self.gain, np.float32)
         if not len(weight) == len(gain) == len(self.next) or not np.isfinite(gain).all():
             raise ValueError("damaged forest: weights or gains do not fit the nodes")
+        if len(self.atoms) != len(self.next):
+            raise ValueError("damaged forest: atoms do not fit the nodes")
         if not 0 <= self.class_count <= MAX_CLASSES:
             raise ValueError(f"damaged forest: {self.class_count} classes")
         if not 1 <= self.values <= MAX_CLASSES:
-            raise ValueError(f"damaged forest: {self.values} values a leaf")
-        if self.columns is not None:
-            self._check_columns()
+            raise ValueError(f"damaged forest: {self.values} values per leaf")
+        if abs(self.gain_exponent) > LARGEST_EXPONENT:
+            raise ValueError(f"damaged forest: gains times 2^{self.gain_exponent}")
+        if np.abs(arrays["leaf_value"]).max(initial=0) > MAX_TARGET:
+            raise ValueError("damaged forest: leaf values beyond those of any target")
+        self._check_cells()
         real = self.cell_format.real
-        sources = widen("sources", self.sources, np.float64)
-        if len(sources) != len(raw_sources(len(arrays["views"]))):
-            raise ValueError("damaged forest: sources do not fit the views")
-        if real and not np.array_equal(sources, raw_sources(len(arrays["views"]))):
-            raise ValueError("damaged forest: float64 cells of derived channels")
         threshold = widen("threshold", self.threshold, np.float64 if real else np.int64)
-        built = core.Forest(
-            shape=list(self.shape),
-            sources=sources,
+        built = self.atoms.to_core_forest(
             threshold=np.empty(0, np.int64) if real else threshold,
             real_threshold=threshold if real else np.empty(0),
             class_count=self.class_count,
@@ -128,17 +111,23 @@ class Forest:
         )
         # What a pickle leaves out must follow from the rest.
         leaf = ~self.is_split()
-        if any(((values != 0) & leaf).any() for values in (threshold, gain, arrays["term_count"])):
+        if any(((values != 0) & leaf).any() for values in (threshold, gain, self.atoms.count)):
             raise ValueError("damaged forest: a leaf has a threshold, a gain or an atom")
         summed = core.node_weights(arrays["tree_begin"], arrays["next"], weight[leaf])
         if not np.array_equal(summed, weight):
             raise ValueError("damaged forest: the weights of children are not their parent's")
         return built
 
-    def _check_columns(self) -> None:
+    def _check_cells(self) -> None:
+        """Raise unless cells are those that the atoms look at."""
+        self.atoms.require_format(self.cell_format)
+        if self.cell_format.real and not self.atoms.layout.only_raw:
+            raise ValueError("damaged forest: float64 cells of derived views")
+        if self.columns is None:
+            return
         if not isinstance(self.columns, Columns) or self.shape != (self.columns.size,):
             raise ValueError("damaged forest: columns do not fit the features")
-        if self.cell_format.real or self.cell_format.shift or len(self.pooled_views):
+        if self.cell_format.real or self.cell_format.shift or not self.atoms.layout.only_raw:
             raise ValueError("damaged forest: columns are plain integers")
 
     def check(self) -> Forest:
@@ -161,6 +150,11 @@ class Forest:
         return len(self.tree_begin) - 1
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of what the trees look at: one sample, or its columns."""
+        return self.atoms.layout.shape
+
+    @property
     def sample_shape(self) -> tuple[int, ...]:
         """Shape of one sample."""
         return self.shape if self.columns is None else self.columns.shape
@@ -168,11 +162,11 @@ class Forest:
     @property
     def combines(self) -> bool:
         """Whether a split is by several columns."""
-        return self.columns is not None and bool((self.term_count > 1).any())
+        return self.columns is not None and bool((self.atoms.count > 1).any())
 
     @property
     def outputs(self) -> int:
-        """Numbers that a tree says of a sample."""
+        """Number of values that a tree predicts for a sample."""
         return self.class_count or self.values
 
     def predict(self, X: np.ndarray, n_jobs: int | None = 1) -> np.ndarray:
@@ -195,7 +189,12 @@ class Forest:
         return out
 
     def _run(
-        self, method: Any, X: np.ndarray, out: np.ndarray, n_jobs: int | None, *more: bool
+        self,
+        method: Callable[..., None],
+        X: np.ndarray,
+        out: np.ndarray,
+        n_jobs: int | None,
+        *more: bool,
     ) -> None:
         if self.columns is not None:
             self._run_on_columns(method, X, out, n_jobs, *more)
@@ -204,17 +203,19 @@ class Forest:
         arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits, *more)
         jobs = 1
         if len(X) >= 2 * ROWS_PER_JOB:
-            jobs = min(effective_n_jobs(n_jobs), len(X) // ROWS_PER_JOB)
+            jobs = count_jobs(n_jobs, len(X) // ROWS_PER_JOB)
         if jobs == 1:
             method(X, *arguments, out)
             return
-        parts = np.linspace(0, len(X), jobs + 1).astype(int)
-        Parallel(n_jobs=jobs, prefer="threads", require="sharedmem")(
-            delayed(method)(X[a:b], *arguments, out[a:b]) for a, b in itertools.pairwise(parts)
-        )
+        over_even_parts(lambda part: method(X[part], *arguments, out[part]), len(X), jobs)
 
     def _run_on_columns(
-        self, method: Any, X: np.ndarray, out: np.ndarray, n_jobs: int | None, *more: bool
+        self,
+        method: Callable[..., None],
+        X: np.ndarray,
+        out: np.ndarray,
+        n_jobs: int | None,
+        *more: bool,
     ) -> None:
         """Compute the columns of some rows after others, and walk the trees with these."""
         assert self.columns is not None
@@ -230,7 +231,7 @@ class Forest:
             ]
             method(np.concatenate(parts, dtype=np.float32), *arguments, out[part])
 
-        jobs = min(effective_n_jobs(n_jobs), -(-len(X) // some))
+        jobs = count_jobs(n_jobs, -(-len(X) // some))
         most = max(some, COLUMN_VALUES // self.columns.size)
         over_rows(work, len(X), max(1, min(most, -(-len(X) // jobs))), n_jobs)
 
@@ -250,6 +251,16 @@ class Forest:
         begin = self.tree_begin.astype(np.int64)
         sizes: np.ndarray = begin[1:] - begin[:-1]
         return sizes
+
+    def tree(self, number: int) -> Forest:
+        """Return one tree, to ask for its splits; payloads of its leaves stay those of all."""
+        begin, end = (int(self.tree_begin[number + i]) for i in range(2))
+        nodes = slice(begin, end)
+        of_nodes = ("next", "threshold", "weight", "gain")
+        arrays = {name: getattr(self, name)[nodes] for name in of_nodes}
+        return replace(
+            self, atoms=self.atoms[nodes], tree_begin=np.array([0, end - begin]), **arrays
+        )
 
     def tree_of_node(self) -> np.ndarray:
         """Return the tree number of each node."""
@@ -316,17 +327,16 @@ class Forest:
         value = self.threshold.astype(np.float64)
         if not self.cell_format.real:
             value = value / 2
-        if self.columns is not None:
-            column, one = self._columns_of_nodes()
-            mean = self.columns.in_units(self.term_cell, np.zeros(len(self.term_cell)))
+        if self.columns is None:
+            value = self.atoms.in_units(value, self.cell_format.shift)
+        else:
+            column, one = self.columns_of_nodes()
+            cell = self.atoms.cell
+            mean = self.columns.in_units(cell, np.zeros(len(cell)))
             shift = np.bincount(
-                self._node_of_term(), self._weights_in_units() * mean, minlength=len(value)
+                self.atoms.atom_of_term(), self._column_weights() * mean, minlength=len(value)
             )
             value = np.where(one, self.columns.in_units(column, value), value + shift)
-        elif len(self.form_op):
-            value = values_of(value, self, self.cell_format.shift)
-        else:
-            value = np.ldexp(value, -self.cell_format.shift)
         return np.where(self.is_split(), value, np.nan)
 
     def gains(self) -> np.ndarray:
@@ -334,319 +344,44 @@ class Forest:
         gains: np.ndarray = np.ldexp(self.gain.astype(np.float64), self.gain_exponent)
         return gains
 
-    def atoms(self, chunk: int = 1024) -> sp.csr_matrix:
-        """Return the atom of each node; empty for leaves.
+    def matrix(self) -> sp.csr_matrix:
+        """Return each node's atom over the features; empty for leaves. See `AtomList.matrix`.
 
-        Over the features of one channel after the other where there are several. Pooled atoms
-        stand at the first position of their window, without rivals. Of several columns it is the
-        combination of their atoms, each divided by its deviation, in steps of a column.
+        Of several columns it is the combination of their atoms, each divided by its deviation, in
+        steps of a column.
         """
-        if self.columns is not None:
-            place = (self._node_of_term(), self.term_cell)
-            shape = (len(self.term_count), *self.shape)
-            weights = sp.csr_matrix((self._weights_in_units(), place), shape=shape)
-            return weights @ self._of_columns().atoms()
-        features = math.prod(self.shape)
-        channel, pooled_views = self._channels(), self._pooled_views()
-        columns = features * self._n_channels()
-        count = self.term_count.astype(np.int64)
-        node_of_term = self._node_of_term()
-        weights = np.where(own_terms(count, self), self.term_weight, 0)
-        parts = []
-        for first in range(0, len(count), chunk):
-            size = min(chunk, len(count) - first)
-            low, high = np.searchsorted(node_of_term, [first, first + size])
-            cell = self.term_cell[low:high].astype(np.int64)
-            weight = weights[low:high].astype(np.float64)
-            node = node_of_term[low:high] - first
-            total = sp.csr_matrix((size, columns))
-            for view in range(len(self.views)):
-                here = cell // features == view
-                if not here.any():
-                    continue
-                entries = (weight[here], (node[here], cell[here] % features))
-                matrix = sp.csr_matrix(entries, shape=(size, features))
-                if self.views[view]:
-                    dense = self._unaccumulate(matrix.toarray(), int(self.views[view]))
-                    matrix = sp.csr_matrix(dense)
-                matrix = matrix.tocoo()
-                place = (matrix.row, matrix.col + features * channel[view])
-                total = total + sp.csr_matrix((matrix.data, place), shape=(size, columns))
-            for pooled, at in zip(pooled_views, channel[len(self.views) :], strict=True):
-                here = pooled.holds(cell)
-                if here.any():
-                    dense = pooled.on_features(node[here], cell[here], weight[here], size)
-                    matrix = sp.coo_matrix(dense)
-                    place = (matrix.row, matrix.col + features * at)
-                    total = total + sp.csr_matrix((matrix.data, place), shape=(size, columns))
-            parts.append(total)
-        atoms = sp.vstack(parts, format="csr")
-        atoms.eliminate_zeros()
-        return atoms
+        if self.columns is None:
+            return self.atoms.matrix()
+        return self._over_columns() @ self.columns.atoms.matrix()
 
-    def _unaccumulate(self, weights: np.ndarray, prefixed_axes: int) -> np.ndarray:
-        """Turn weights on prefix sums into weights on features, over the last axis.
+    def matrix_in_units(self) -> sp.csr_matrix:
+        """Return the same over the values of views in the units of the data."""
+        if self.columns is None:
+            return self.atoms.matrix(self.atoms.weight_in_units(self.cell_format.shift))
+        return self._over_columns() @ self.columns.matrix_in_units
 
-        A prefix sum adds the features up to it, so a feature gets the weights at and after it.
-        """
-        rows = len(weights)
-        weights = weights.reshape(-1, *self.shape)
-        for axis in range(len(self.shape)):
-            if prefixed_axes >> axis & 1:
-                weights = np.flip(np.cumsum(np.flip(weights, axis + 1), axis=axis + 1), axis + 1)
-        return weights.reshape(rows, -1)
+    def _over_columns(self) -> sp.csr_matrix:
+        """Return the weights of columns in each node (nodes, columns)."""
+        place = (self.atoms.atom_of_term(), self.atoms.cell)
+        shape = (len(self.atoms), *self.shape)
+        return sp.csr_matrix((self._column_weights(), place), shape=shape)
 
-    def _channels(self) -> np.ndarray:
-        """Return the number of the channel that each view looks at, counted as they appear.
-
-        Pooled views follow the others.
-        """
-        order = {source: number for number, source in enumerate(self.channel_sources())}
-        return np.array([order[row] for row in self._view_sources()])
-
-    def channel_sources(self) -> list[tuple[float, ...]]:
-        """Return the channels in the order in which `atoms` has them, as the core takes them."""
-        return list(dict.fromkeys(self._view_sources()))
-
-    def _view_sources(self) -> list[tuple[float, ...]]:
-        rows = self.sources.reshape(-1, SOURCE_NUMBERS).tolist()
-        rows += self.pooled_views.reshape(-1, POOLED_VIEW_NUMBERS)[:, 2:].tolist()
-        return [tuple(row) for row in rows]
-
-    def _n_channels(self) -> int:
-        return 1 + int(self._channels().max())
-
-    def _pooled_views(self) -> list[PooledView]:
-        begin = len(self.views) * math.prod(self.shape)
-        return read_views(self.pooled_views, self.shape, begin)
-
-    # -- importances
-
-    def split_shares(self) -> np.ndarray:
-        """Return the share of splits whose atom uses each feature: the paper's importance."""
-        if self.columns is not None:
-            total = self._users_of_columns()
-        elif len(self.form_op):
-            total = np.zeros(math.prod(self.shape))
-            for _, sizes in self._each_atoms():
-                total += (self._on_features(abs(sizes)) > 0).sum(axis=0)
-        elif self._signed():
-            total = self._core.importances(np.zeros(len(self.next)))[1]
-        else:
-            total = self._spread(np.ones(len(self.next)), absolute=False)
-        return total.reshape(self.sample_shape) / max(int(self.is_split().sum()), 1)
-
-    def impurity_decrease(self) -> np.ndarray:
-        """Return each feature's part of the decrease in impurity, adding up to one.
-
-        A split's decrease goes to its atom's features in proportion to their absolute weights,
-        those of one feature in several channels added.
-        """
-        gain = np.where(self.is_split(), self.gain.astype(np.float64), 0.0)
-        if self.columns is not None:
-            total = self._shared_of_columns(gain)
-        elif len(self.form_op):
-            total = self._shared_over_windows(gain)
-        else:
-            total = self._core.importances(gain)[0] if self._signed() else self._shared(gain)
-        sum_of_all = total.sum()
-        return (total / sum_of_all if sum_of_all > 0 else total).reshape(self.sample_shape)
-
-    def _shared_of_columns(self, amount: np.ndarray) -> np.ndarray:
-        """Share out what nodes have among the columns of their atoms, and on to the features."""
-        node_of_term = self._node_of_term()
-        size = np.abs(self.term_weight).astype(np.float64)
-        mass = np.bincount(node_of_term, size, minlength=len(self.term_count))
-        of_term = amount[node_of_term] * size / mass[node_of_term]
-        of_column = np.bincount(self.term_cell, of_term, minlength=self.shape[0])
-        shared: np.ndarray = self.footprints.T @ of_column
-        return shared
-
-    def _users_of_columns(self) -> np.ndarray:
-        """Count the splits that use each feature, in one of their columns or in several."""
-        features = self.footprints.shape[1]
-        rows = max(1, USED_BYTES // features)
-        used = self.footprints > 0
-        # Sets of features in bits, of which a split has the union of those of its columns.
-        parts = (used[i : i + rows].toarray() for i in range(0, self.shape[0], rows))
-        sets = np.concatenate([np.packbits(part, axis=1) for part in parts])
-        count = self.term_count[self.is_split()].astype(np.int64)
-        end, first = np.cumsum(count), 0
-        total = np.zeros(features)
-        while first < len(count):
-            begin = end[first] - count[first]
-            last = max(first + 1, int(np.searchsorted(end, begin + rows, "right")))
-            of_terms = sets[self.term_cell[begin : end[last - 1]]]
-            union = np.bitwise_or.reduceat(of_terms, (end - count)[first:last] - begin)
-            total += np.unpackbits(union, axis=1, count=features).sum(axis=0, dtype=np.int64)
-            first = last
-        return total
-
-    @cached_property
-    def footprints(self) -> sp.csr_matrix:
-        """What each column's atom weighs on each feature, adding up to one (columns, features)."""
-        nodes = self._of_columns()
-        parts = []
-        for _, atoms in nodes._each_atoms():
-            sizes = nodes._on_features(abs(atoms))
-            mass = sizes.sum(axis=1, keepdims=True)
-            parts.append(sp.csr_matrix(sizes / np.where(mass > 0, mass, 1.0)))
-        return sp.vstack(parts, format="csr")
-
-    def _of_columns(self) -> Forest:
-        """Return nodes with the atoms of the columns, to ask of them what is asked of nodes."""
-        columns = self.columns
-        assert columns is not None
-        blank = np.zeros(columns.size, dtype=np.uint8)
-        return Forest(
-            shape=columns.shape,
-            sources=columns.sources,
-            views=columns.views,
-            cell_format=columns.cell_format,
-            class_count=0,
-            gain_exponent=0,
-            tree_begin=np.arange(columns.size + 1),
-            next=blank,
-            threshold=blank,
-            weight=blank,
-            gain=blank,
-            term_count=np.diff(columns.begin),
-            term_cell=columns.cell,
-            term_weight=columns.weight,
-            distribution_size=_none(),
-            distribution_class=_none(),
-            distribution_weight=_none(),
-            leaf_value=_none(),
-            pooled_views=columns.pooled_views,
-            form_op=columns.form_op,
-            form_bias=columns.form_bias,
-            form_window=columns.form_window,
-        )
-
-    def _node_of_term(self) -> np.ndarray:
-        return np.repeat(np.arange(len(self.term_count)), self.term_count)
-
-    def _weights_in_units(self) -> np.ndarray:
+    def _column_weights(self) -> np.ndarray:
         """Return the weights of columns, where a node has several, over their atoms' values."""
         assert self.columns is not None
-        alone = self.term_count[self._node_of_term()] == 1
-        step = np.where(alone, 1.0, self.columns.steps()[self.term_cell])
-        weights = np.zeros(len(step))
-        return np.divide(self.term_weight, step, out=weights, where=step > 0)
+        atoms = self.atoms
+        alone = atoms.count[atoms.atom_of_term()] == 1
+        step = np.where(alone, 1.0, self.columns.steps()[atoms.cell])
+        weights: np.ndarray = np.zeros(len(step))
+        np.divide(atoms.weight, step, out=weights, where=step > 0)
+        return weights
 
-    def _columns_of_nodes(self) -> tuple[np.ndarray, np.ndarray]:
+    def columns_of_nodes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return a column of each node's atom, and whether it is the only one."""
-        count = self.term_count.astype(np.int64)
+        count = self.atoms.count.astype(np.int64)
         column = np.zeros(len(count), dtype=np.int64)
-        first = (np.cumsum(count) - count)[count > 0]
-        column[count > 0] = self.term_cell[first]
+        column[count > 0] = self.atoms.cell[self.atoms.begins()[:-1][count > 0]]
         return column, count == 1
-
-    def _shared(self, gain: np.ndarray) -> np.ndarray:
-        """Share out gains where all atoms are plain: over prefix sums, patches of raw values."""
-        count = self.term_count.astype(np.int64)
-        node_of_term = np.repeat(np.arange(len(count)), count)
-        # An atom's mass is what it makes of a sample of ones: of prefix sums, volumes.
-        mass = np.bincount(
-            node_of_term, self.term_weight * self._volumes()[self.term_cell], minlength=len(count)
-        )
-        raw = self.views[self.term_cell.astype(np.int64) // math.prod(self.shape)] == 0
-        absolute = np.bincount(
-            node_of_term[raw], np.abs(self.term_weight[raw]).astype(float), minlength=len(count)
-        )
-        mass = np.where(absolute > 0, absolute, mass)
-        factor = np.divide(gain, mass, out=np.zeros(len(count)), where=mass > 0)
-        return self._spread(factor, absolute=True)
-
-    def _shared_over_windows(self, gain: np.ndarray) -> np.ndarray:
-        """Share out gains where atoms may be pooled."""
-        total = np.zeros(math.prod(self.shape))
-        for nodes, atoms in self._each_atoms():
-            sizes = self._on_features(abs(atoms))
-            mass = sizes.sum(axis=1)
-            share = np.divide(gain[nodes], mass, out=np.zeros(len(mass)), where=mass > 0)
-            # Row by row: the bits of a matrix product depend on the processor.
-            total += (share[:, np.newaxis] * sizes).sum(axis=0)
-        return total
-
-    def _signed(self) -> bool:
-        """Say whether some atom is over other channels, or over prefix sums and not a patch."""
-        if not np.array_equal(self.sources, raw_sources(len(self.views))):
-            return True
-        # What an atom over prefix sums makes of a sample of ones: of a patch its volume, of
-        # rectangles with opposite signs nothing.
-        prefixed = self.views[self.term_cell.astype(np.int64) // math.prod(self.shape)] != 0
-        node_of_term = np.repeat(np.arange(len(self.term_count)), self.term_count)[prefixed]
-        values = self.term_weight[prefixed] * self._volumes()[self.term_cell[prefixed]]
-        found = np.bincount(node_of_term, values, minlength=len(self.term_count))
-        return bool((found[np.unique(node_of_term)] <= 0).any())
-
-    def _each_atoms(self, chunk: int = 1024) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield dense atoms (nodes, cells of a view) of some nodes after others.
-
-        Pooled atoms yield the mean of their sizes over the positions of their windows.
-        """
-        atoms = self.atoms()
-        for first in range(0, atoms.shape[0], chunk):
-            nodes = slice(first, min(first + chunk, atoms.shape[0]))
-            dense = atoms[nodes].toarray()
-            yield nodes, over_windows(dense, self, nodes) if len(self.form_op) else dense
-
-    def _on_features(self, sizes: np.ndarray) -> np.ndarray:
-        """Add up what falls on the same feature in different channels."""
-        return sizes.reshape(len(sizes), self._n_channels(), -1).sum(axis=1)
-
-    def _volumes(self) -> np.ndarray:
-        """Return the value of each cell of a sample of ones."""
-        volumes = []
-        for view in self.views:
-            ones = np.ones((1, *self.shape))
-            for axis in range(len(self.shape)):
-                if int(view) >> axis & 1:
-                    ones = np.cumsum(ones, axis=axis + 1)
-            volumes.append(ones.ravel())
-        return np.concatenate([*volumes, [0.0]])
-
-    def _spread(self, factor: np.ndarray, absolute: bool) -> np.ndarray:
-        """Sum over nodes factor times the node's atom: |weight| if `absolute`, else 1 if used.
-
-        Views with prefix sums hold indicators of patches, so that their sums can be taken before
-        the weights are turned back to features.
-        """
-        features = math.prod(self.shape)
-        count = self.term_count.astype(np.int64)
-        factor = np.repeat(factor, count)
-        cell = self.term_cell.astype(np.int64)
-        weight = self.term_weight.astype(np.float64)
-        total = np.zeros(features)
-        for view in range(len(self.views)):
-            here = cell // features == view
-            if self.views[view]:
-                sums = np.bincount(
-                    cell[here] % features, factor[here] * weight[here], minlength=features
-                )
-                # Rounding may leave traces of cancelled corners.
-                sums = self._unaccumulate(sums[np.newaxis], int(self.views[view]))[0]
-                total += np.maximum(sums, 0.0)
-            else:
-                size = np.abs(weight[here]) if absolute else weight[here] != 0
-                total += np.bincount(cell[here] % features, factor[here] * size, minlength=features)
-        return total
-
-
-def require_same_cells(before: Forest | Columns, built: Any) -> None:
-    """Raise if the trees of an earlier fit look at other cells than those of a new dictionary."""
-    pairs = (
-        (before.views, built.views),
-        (before.sources, built.view_sources),
-        (before.pooled_views, built.pooled_views),
-    )
-    same = all(np.array_equal(a, b) for a, b in pairs)
-    if not same or bool(len(before.form_op)) != built.has_forms:
-        raise ValueError(
-            "warm_start needs a dictionary that looks at the same channels with the same kinds of "
-            "atoms as that of the first fit: set dictionary back, or fit a new model."
-        )
 
 
 def assemble(
@@ -665,8 +400,15 @@ def assemble(
     payload_column = "distribution_size" if class_count else "leaf_value"
     sizes = np.array([len(some["next"]) for some in grown], dtype=np.int64)
     payloads = np.array([len(some[payload_column]) // values for some in grown], dtype=np.int64)
+    layout = RowLayout.from_core(table.resolved.shape, table.dictionary)
+    lists = [] if before is None else [before.atoms]
+    kept = ("tree_size", *GROWN)
+    for some in grown:
+        lists.append(AtomList.from_core(layout, some))
+        for name in [name for name in some if name not in kept]:
+            del some[name]
     arrays = {}
-    for name in list(grown[0]):
+    for name in kept:
         arrays[name] = np.concatenate([some.pop(name) for some in grown])
     grown.clear()
     begin = np.append(0, np.cumsum(arrays.pop("tree_size"), dtype=np.int64))
@@ -687,12 +429,8 @@ def assemble(
         for name, added in arrays.items():
             earlier = gain if name == "gain" else getattr(before, name)
             arrays[name] = np.concatenate([earlier, added])
-    built = table.dictionary
     return Forest(
-        shape=table.plan.shape,
-        sources=built.view_sources,
-        views=built.views,
-        pooled_views=built.pooled_views,
+        atoms=AtomList.concatenate(lists),
         cell_format=table.cell_format,
         columns=table.columns,
         class_count=class_count,

@@ -1,4 +1,4 @@
-"""From what users pass to what the engine takes, with an error for everything in between."""
+"""Checks of data: samples, targets and weights, from what users pass to what the core takes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from morforest._checks import check_choice, is_integer, is_number
-from morforest._numbers import (
+from morforest._fixed_point import (
     class_sums,
     sum_once,
     to_core_dtype,
     to_training_dtype,
     without_overflow,
 )
+from morforest._parameters import check_choice, is_integer, is_number
 
 MAX_CLASSES = 65_536
 MAX_TARGET = 1e300  # sums over trees stay finite
 MAX_CANDIDATES = 10_000_000
+COMBINED_CANDIDATES = 100  # which a node combines where max_features="auto"
+MAX_COMBINED_CANDIDATES = 2**14  # beyond, the core's sums might overflow
 
 
 def check_samples(estimator: Any, X: Any, *, fitting: bool) -> tuple[np.ndarray, tuple[int, ...]]:
@@ -31,6 +33,7 @@ def check_samples(estimator: Any, X: Any, *, fitting: bool) -> tuple[np.ndarray,
     their table is filled from pieces of them.
     """
     shape: tuple[int, ...] | None = None
+    refuse_masked("X", X)
     if not hasattr(X, "columns") and not hasattr(X, "toarray"):  # neither data frame nor sparse
         X = np.asarray(X)
     if len(X.shape) > 2:
@@ -53,8 +56,27 @@ def check_samples(estimator: Any, X: Any, *, fitting: bool) -> tuple[np.ndarray,
     return to_core_dtype(X), estimator.data_shape_
 
 
+def refuse_masked(name: str, values: Any) -> None:
+    """Raise if some values of a masked array, or of a list of these, are masked.
+
+    NumPy would drop the mask in silence, and what it hides would be taken for data.
+    """
+    parts = values if isinstance(values, (list, tuple)) else [values]
+    masked = sum(
+        int(np.ma.getmaskarray(part).sum())
+        for part in parts
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part)
+    )
+    if not masked:
+        return
+    raise ValueError(
+        f"{name} has {masked} masked values, and missing values are not supported: fill them in, "
+        f"for example with {name}.filled(0), or drop these samples."
+    )
+
+
 def _is_plain(estimator: Any, X: Any) -> bool:
-    """Say whether rows to predict are such that validate_data would return them as they are.
+    """Say whether validate_data would return rows to predict as they are.
 
     It takes several times longer than the prediction of one sample.
     """
@@ -107,7 +129,7 @@ def check_classes(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
 def earlier_classes(
     earlier: np.ndarray, classes: np.ndarray, codes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Count the classes of further samples as an earlier fit did."""
+    """Give the classes of further samples the numbers that they had in an earlier fit."""
     if np.array_equal(classes, earlier):
         return classes, codes
     if not np.isin(classes, earlier).all():
@@ -118,10 +140,10 @@ def earlier_classes(
 
 
 def check_targets(y: Any, n_samples: int, criterion: str) -> np.ndarray:
-    """Return regression targets as float64."""
-    y = _one_column(y, n_samples)
+    """Return the targets of a regression as float64."""
+    given = _one_column(y, n_samples)
     try:
-        y = np.asarray(y, dtype=np.float64)
+        y = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y must hold numbers for regression: {error}") from None
     if not np.isfinite(y).all():
@@ -137,17 +159,25 @@ def check_targets(y: Any, n_samples: int, criterion: str) -> np.ndarray:
             'criterion="poisson" needs targets that are not negative and not all zero; '
             f"y ranges from {y.min()} to {y.max()}."
         )
-    return y
+    targets: np.ndarray = y
+    return targets
 
 
 def _one_column(y: Any, n_samples: int) -> np.ndarray:
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
+    refuse_masked("y", y)
     y = np.asarray(y)
+    if y.dtype.kind in "mM":
+        raise ValueError(
+            f"y holds dates or time spans (dtype {y.dtype}): turn them into numbers for "
+            'regression, such as (y - y.min()) / np.timedelta64(1, "D"), or into strings for '
+            "classification, y.astype(str)."
+        )
     if y.ndim == 2 and y.shape[1] > 1:
         raise ValueError(
             f"y has shape {y.shape}, but several outputs at once are not supported: fit one "
-            "forest an output, for example with sklearn.multioutput."
+            "estimator per output, for example with sklearn.multioutput."
         )
     y = column_or_1d(y, warn=True)
     if len(y) != n_samples:
@@ -156,15 +186,18 @@ def _one_column(y: Any, n_samples: int) -> np.ndarray:
         raise ValueError(
             "Input y contains NaN or infinity: drop those samples or fill in their targets."
         )
-    return y
+    column: np.ndarray = y
+    return column
 
 
 def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
     """Return sample weights as float64, or None if there are none."""
     if sample_weight is None:
         return None
-    if np.iscomplexobj(np.asarray(sample_weight)):
-        raise ValueError("sample_weight must hold real numbers, got complex ones.")
+    refuse_masked("sample_weight", sample_weight)
+    kind = np.asarray(sample_weight).dtype
+    if kind.kind in "cmM":
+        raise ValueError(f"sample_weight must hold real numbers, got dtype {kind}.")
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -173,7 +206,7 @@ def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
         weights = np.full(n_samples, float(weights))
     if weights.shape != (n_samples,):
         raise ValueError(
-            f"sample_weight has shape {weights.shape}, expected ({n_samples},): one weight a "
+            f"sample_weight has shape {weights.shape}, expected ({n_samples},): one weight per "
             "sample."
         )
     if not np.isfinite(weights).all():
@@ -216,7 +249,7 @@ def candidate_count(max_features: Any, features: int) -> int:
 def class_factors(
     class_weight: Any, classes: np.ndarray, codes: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
-    """Return what each class' weights are multiplied by."""
+    """Return the factor by which the weights of each class are multiplied."""
     if isinstance(class_weight, str):
         check_choice("class_weight", class_weight, ("balanced", "balanced_subsample"))
         totals = class_sums(codes, weights, len(classes))

@@ -1,8 +1,8 @@
-"""Copies of training samples, moved and bent a little, for estimators to learn from.
+"""Slightly transformed copies of training samples, for estimators to learn from.
 
-Give one as `augment=`. Each tree of a forest, and every few rounds of boosting, draws copies of
-its own, so that none are held longer than they are needed. Copies hurt where place or direction
-means something: a 6 turned round is a 9.
+Pass :class:`ImageCopies` or :class:`SeriesCopies` as `augment=`. Each tree of a forest draws copies
+of its own, and boosting draws new ones every few rounds, so that no copies are held longer than
+needed. Copies hurt where position or direction carries meaning: a 6 turned upside down is a 9.
 """
 
 from __future__ import annotations
@@ -14,30 +14,33 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from morforest._checks import check_choice, check_integer, is_number
-from morforest._dictionary import seed_from
-from morforest._kernel import core
+from morforest._native import core
+from morforest._parameters import MAX_COPIES, check_choice, check_integer, is_number
+from morforest.dictionary._base import seed_from
+from morforest.dictionary._shape import SampleShape
 
 __all__ = ["ImageCopies", "SeriesCopies"]
+
+MAX_ROWS = 2**32  # rows have numbers of 32 bits
 
 
 @dataclass(frozen=True)
 class Copier:
-    """Copies of samples of one shape."""
+    """Makes copies of samples of one shape."""
 
     augment: _Copies
     shape: tuple[int, ...]
     channel_axis: int | None
-    low: float = -math.inf  # copies stay within the range of the samples, or become zero
+    low: float = -math.inf  # copies stay within the range of the samples and zero
     high: float = math.inf
 
     @property
     def copies(self) -> int:
-        """How many copies of each sample."""
+        """Number of copies of each sample."""
         return int(self.augment.copies)
 
     def __call__(self, X: np.ndarray, ranks: np.ndarray, key: int) -> np.ndarray:
-        """Return a copy of each row; `ranks` number them whatever their order."""
+        """Return a copy of each row; `ranks` number the rows independently of their order."""
         numbers = np.empty((len(X), self.augment._draws))
         core.uniforms(key, np.ascontiguousarray(ranks, dtype=np.uint32), numbers.shape[1], numbers)
         x = np.ascontiguousarray(X, dtype=np.float64)
@@ -49,12 +52,12 @@ class Copier:
         return np.rint(out).astype(X.dtype)
 
     def copies_of(self, X: np.ndarray, ranks: np.ndarray, key: int) -> list[np.ndarray]:
-        """Return all copies of the rows, one array after another."""
+        """Return all copies of the rows, as one array for each copy."""
         return [self(X, ranks, core.derive(key, c)) for c in range(self.copies)]
 
 
 class _Copies(BaseEstimator):
-    """What the kinds of copies share."""
+    """What image and series copies share."""
 
     copies: int
     _draws = 0
@@ -85,36 +88,43 @@ def make_copier(
     channel_axis: int | None,
     X: np.ndarray | None = None,
 ) -> Copier | None:
-    """Check `augment` against the shape of a sample; copies stay within the range of X."""
+    """Check `augment` against the shape of a sample; copies will stay within the range of X."""
     if augment is None:
         return None
     if not isinstance(augment, _Copies):
         raise TypeError(f"augment must be None, ImageCopies() or SeriesCopies(), got {augment!r}.")
-    check_integer("copies", augment.copies, 1)
+    check_integer("copies", augment.copies, 1, MAX_COPIES)
     augment._check_shape(shape, channel_axis)
     if X is None:
         return Copier(augment, shape, channel_axis)
+    rows = len(X) * (1 + int(augment.copies))
+    if rows >= MAX_ROWS:
+        raise ValueError(
+            f"copies={augment.copies} of {len(X)} samples make {rows} rows, more than the "
+            f"{MAX_ROWS - 1} that the core can count: use fewer copies."
+        )
     return Copier(augment, shape, channel_axis, float(X.min()), float(X.max()))
 
 
 class ImageCopies(_Copies):
-    """Copies of images: turned, scaled, sheared and moved.
+    """Copies of images that are rotated, scaled, sheared and shifted.
 
-    Values between pixels are interpolated; what comes from outside the image is zero. Whole-number
-    images stay so.
+    Values between pixels are interpolated, and values from outside the image are zero. Copies of
+    whole-number images are whole numbers.
 
     Parameters
     ----------
     rotation : float, default=12.0
-        Largest angle, in degrees, to both sides.
+        Largest angle in degrees, in both directions.
     scale : float, default=0.1
-        Largest change of size: 0.1 is from a tenth smaller to a tenth larger.
+        Largest change of size: 0.1 means from a tenth smaller to a tenth larger.
     shear : float, default=0.15
-        Largest slant, as the shift of a row for each row below.
+        Largest slant, as the shift of each row relative to the next.
     shift : float, default=1.5
-        Largest shift in pixels, along both axes and in both directions.
+        Largest shift in pixels along each axis, in both directions.
     copies : int, default=2
-        How many copies of each sample a tree, or a generation of boosting, sees beside itself.
+        Number of copies of each sample that a tree, or a generation of boosting, sees besides the
+        sample itself; at most 1,000.
 
     Examples
     --------
@@ -130,6 +140,7 @@ class ImageCopies(_Copies):
 
     def __init__(
         self,
+        *,
         rotation: float = 12.0,
         scale: float = 0.1,
         shear: float = 0.15,
@@ -143,7 +154,7 @@ class ImageCopies(_Copies):
         self.copies = copies
 
     def sample(self, X: Any, random_state: Any = None, channel_axis: int | None = None) -> Any:
-        """Return one copy of each sample, to look at; see :func:`sample_copies`."""
+        """Return one copy of each sample, to look at; `channel_axis` is an axis of X."""
         return sample_copies(self, X, random_state, channel_axis)
 
     def _check_shape(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
@@ -166,7 +177,7 @@ class ImageCopies(_Copies):
         numbers: np.ndarray,
         out: np.ndarray,
     ) -> None:
-        # Channels that come last, or between, are steps between neighbours or planes of their own.
+        # Each channel must be an image of its own, whose pixels are contiguous.
         x, out, undo = _channels_first(x, out, shape, channel_axis)
         height, width = [n for axis, n in enumerate(shape) if axis != channel_axis]
         both = 2.0 * numbers - 1.0
@@ -188,26 +199,26 @@ class ImageCopies(_Copies):
 
 
 class SeriesCopies(_Copies):
-    """Copies of series: moved, stretched, bent in time, and scaled.
+    """Copies of series that are shifted, stretched, warped in time, and scaled.
 
-    All sensors of a sample are moved alike. Values between steps are interpolated, and the border
-    is repeated where a copy reaches beyond it.
+    All channels of a sample are transformed alike. Values between time steps are interpolated.
 
     Parameters
     ----------
     shift : float, default=0.05
-        Largest shift in time, as a share of the length, in both directions.
+        Largest shift in time as a fraction of the length, in both directions.
     stretch : float, default=0.1
         Largest change of speed.
     warp : float, default=0.05
-        Largest shift of the middle against the ends, as a share of the length.
+        Largest shift of the middle relative to the ends, as a fraction of the length.
     amplitude : float, default=0.1
-        Largest change of size of the values.
+        Largest relative change of the values.
     boundary : {"edge", "wrap"}, default="edge"
-        What stands beyond the ends: the border repeated, or the other end. With "wrap" a `shift` of
-        0.5 is any circular rotation.
+        What lies beyond the ends: the first or last value repeated, or the other end of the series.
+        With "wrap", a `shift` of 0.5 allows any circular rotation.
     copies : int, default=2
-        How many copies of each sample a tree, or a generation of boosting, sees beside itself.
+        Number of copies of each sample that a tree, or a generation of boosting, sees besides the
+        sample itself; at most 1,000.
 
     Examples
     --------
@@ -222,6 +233,7 @@ class SeriesCopies(_Copies):
 
     def __init__(
         self,
+        *,
         shift: float = 0.05,
         stretch: float = 0.1,
         warp: float = 0.05,
@@ -237,7 +249,7 @@ class SeriesCopies(_Copies):
         self.copies = copies
 
     def sample(self, X: Any, random_state: Any = None, channel_axis: int | None = None) -> Any:
-        """Return one copy of each sample, to look at; see :func:`sample_copies`."""
+        """Return one copy of each sample, to look at; `channel_axis` is an axis of X."""
         return sample_copies(self, X, random_state, channel_axis)
 
     def _check_shape(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
@@ -275,14 +287,12 @@ class SeriesCopies(_Copies):
 
 
 def sample_copies(augment: Any, X: Any, random_state: Any, channel_axis: int | None) -> np.ndarray:
-    """Return one copy of each sample of X (n, ...), as float64."""
+    """Return one copy of each sample of X (n, ...), as float64; `channel_axis` is one of X."""
     X = np.asarray(X)
     if X.ndim < 2 or X.dtype.kind not in "buif" or not X.size:
         raise ValueError(f"X must hold samples of numbers, got shape {X.shape} of {X.dtype}.")
-    shape = X.shape[1:]
-    if channel_axis is not None:
-        channel_axis = int(channel_axis) % len(shape)
-    copier = make_copier(augment, shape, channel_axis)
+    samples = SampleShape.of(X.shape[1:], channel_axis)
+    copier = make_copier(augment, samples.lengths, samples.channel_axis)
     assert copier is not None
     rows = X.reshape(len(X), -1).astype(np.float64)
     made = copier(rows, np.arange(len(X)), seed_from(random_state))
@@ -292,7 +302,7 @@ def sample_copies(augment: Any, X: Any, random_state: Any, channel_axis: int | N
 def _channels_first(
     x: np.ndarray, out: np.ndarray, shape: tuple[int, ...], channel_axis: int | None
 ) -> tuple[np.ndarray, np.ndarray, Any]:
-    """Return arrays whose images are contiguous, and what writes `out` from them."""
+    """Return arrays whose images are contiguous, and a function that writes them to `out`."""
     if channel_axis is None or channel_axis == 0:
         return x, out, lambda: None
     moved = np.moveaxis(x.reshape(len(x), *shape), channel_axis + 1, 1)

@@ -12,11 +12,12 @@ import os
 import socket
 from http.client import HTTPException
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from morforest._checks import check_flag, check_random_state, is_integer
+from morforest._parameters import check_flag, check_random_state, is_integer
 
 __all__ = ["load_mnist", "make_bars", "make_circle", "make_dynamics", "make_impulse"]
 
@@ -318,13 +319,13 @@ def load_mnist(
         return _checked_mnist(_read_mnist(copy), f"The copy {str(copy)!r}")
     arrays = _checked_mnist(_fetch_mnist(data_home), "What openml.org sent")
     unfinished = copy.with_name("unfinished-" + copy.name)
-    named: dict[str, NDArray] = dict(zip(MNIST_ARRAYS, arrays, strict=True))
+    named: dict[str, NDArray[Any]] = dict(zip(MNIST_ARRAYS, arrays, strict=True))
     np.savez_compressed(unfinished, allow_pickle=False, **named)
     unfinished.replace(copy)
     return arrays
 
 
-def _read_mnist(file: Path) -> list[NDArray]:
+def _read_mnist(file: Path) -> list[NDArray[Any]]:
     with np.load(file, allow_pickle=False) as arrays:
         found = {name.replace("x_", "X_"): name for name in arrays}
         missing = [name for name in MNIST_ARRAYS if name not in found]
@@ -336,7 +337,7 @@ def _read_mnist(file: Path) -> list[NDArray]:
         return [arrays[found[name]] for name in MNIST_ARRAYS]
 
 
-def _fetch_mnist(data_home: str | None) -> list[NDArray]:
+def _fetch_mnist(data_home: str | None) -> list[NDArray[Any]]:
     from sklearn.datasets import fetch_openml
 
     patience = socket.getdefaulttimeout()
@@ -365,7 +366,7 @@ def _fetch_mnist(data_home: str | None) -> list[NDArray]:
 
 
 def _checked_mnist(
-    arrays: list[NDArray], source: str
+    arrays: list[NDArray[Any]], source: str
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
     shapes = tuple(array.shape for array in arrays)
     if shapes != MNIST_SHAPES:

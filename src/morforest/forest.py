@@ -1,144 +1,128 @@
-"""The estimators and their parameters."""
+"""Forests for data with shape."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from morforest._estimator import Classification, Regression
+from morforest._forest_base import BaseForest, Classification, Regression
 
-__all__ = ["MorfClassifier", "MorfRegressor", "MorfTreeClassifier", "MorfTreeRegressor"]
-
-_DESCRIPTION = """Splits compare sums over the features of random atoms with a threshold; the
-    `dictionary` says which atoms there are. Samples may have any rank: rows of a table, series,
-    images, volumes."""
-
-_CLASS_ATTRIBUTES = """classes_ : ndarray of shape (n_classes,)
-        The class labels, sorted.
-    n_classes_ : int
-        Their number.
-    """
-
-_PARAMETERS = """dictionary : dictionary object, name or None, default=None
-        Where split candidates come from: :class:`Axis`, :class:`SparseOblique`, :class:`Patch`,
-        :class:`Haar`, :class:`Pair`, :class:`Kernel`, :class:`Variance`, :class:`Atoms`, a
-        :class:`Mixture` or a :class:`Subset`; or one of the names "axis", "sporf", "patch",
-        "image", "series" and "series-pooled", which stand for dictionaries fitted to the samples'
-        shape, or "auto", which tries those that fit (but for the last) and keeps the one with the
-        best out-of-bag score ("series" if it leads by 0.01). None chooses by the shape of a sample:
-        ``SparseOblique()`` for flat rows, ``Patch()`` (sizes from 1 to the square root of each
-        axis) for samples with two axes or more.
-    {forest}data_shape : tuple of int or None, default=None
-        Shape of one sample where X has flat rows, such as ``(28, 28)``. None takes it from X.
-    channel_axis : int or None, default=None
-        Axis of one sample that holds channels (sensors, colours). Patches stay within one
-        channel unless a tuple of sizes names that axis.
-    max_features : {{"auto", "sqrt", "log2"}}, int, float or None, default="auto"
-        How many candidates are drawn at each node, from the number of features: its square root,
-        its logarithm, a share (floats may exceed 1), itself (None), or the integer given. "auto"
-        is {max_features}; where nodes learn directions, 100 or as many as there are atoms.
-    direction : {{"auto", "ridge"}} or None, default="auto"
-        Whether each node is offered, beside its candidates, one linear combination of them that
-        it learns from its samples by ridge regression: of two random groups of its classes, or
-        of the target. "ridge" needs atoms that all trees share, ``Subset(..., per="forest")``;
-        "auto" learns where some of these are not linear: pooled, or variances.
-    splitter : {{"histogram", "exact", "random"}}, default={splitter}
-        How thresholds are found. "exact" tries every midpoint. "histogram" does so in small nodes
-        and tries 64 equal steps in large ones. "random" draws one threshold a candidate, as
-        extremely randomised trees do.
-    criterion : {criterion}
-    max_depth : int or None, default=None
-        Largest depth of a tree; None does not limit it.
-    min_samples_split : int or float, default=2
-        Nodes with fewer samples become leaves. A float is a share of the number of samples.
-    min_samples_leaf : int or float, default=1
-        Both sides of a split need as many samples. A float is a share of the number of samples.
-    min_weight_fraction_leaf : float, default=0.0
-        Both sides of a split need this share of a tree's weight.
-    min_impurity_decrease : float, default=0.0
-        Nodes whose best split decreases the impurity less, weighted by the node's share of the
-        tree's weight, become leaves.
-    max_leaf_nodes : int or None, default=None
-        Largest number of leaves of a tree; the splits with the largest decrease come first."""
-
-_FOREST_SIZE = """n_estimators : int, default=500
-        Number of trees.
-    """
-
-_FOREST_PARAMETERS = """
-    bootstrap : bool or "auto", default="auto"
-        Whether each tree sees a bootstrap sample, or all samples. "auto" draws a sample, but not
-        where nodes learn directions: such trees differ enough, and all samples teach them more.
-        With `oob_score` or `max_samples` it always draws.
-    max_samples : int, float or None, default=None
-        Size of a bootstrap sample: None for as many as there are samples, else a number, or a
-        share in (0, 1].
-    oob_score : bool or callable, default=False
-        Whether to score the forest on the samples that each tree did not see: True for
-        {score}, or a function of (y_true, y_pred).
-    augment : ImageCopies, SeriesCopies or None, default=None
-        Copies of its samples that each tree draws and learns from too. Out-of-bag scores stay
-        honest: a tree has copies of its own samples only."""
-
-_CLASS_WEIGHT = """
-    class_weight : {"balanced", "balanced_subsample"}, dict or None, default=None
-        What each class' samples count for: a dict from label to weight, or in inverse proportion
-        to the classes' frequencies, in all samples or in each tree's bootstrap sample."""
-
-_RUN_PARAMETERS = """
-    warm_start : bool, default=False
-        Whether a further fit keeps the trees and adds those that `n_estimators` asks for more.
-    n_jobs : int or None, default=None
-        Number of threads; -1 for one a processor. Results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed of all draws: the same seed and samples give the same forest everywhere.
-    verbose : int, default=0
-        Whether to show a progress bar while fitting."""
-
-_TREE_RANDOM_STATE = """
-    random_state : int, RandomState instance or None, default=None
-        Seed of all draws."""
-
-_ATTRIBUTES = """data_shape_ : tuple of int
-        Shape of one sample.
-    dictionary_ : dictionary object
-        The dictionary in use.
-    dictionary_scores_ : dict from str to float
-        What ``dictionary="auto"`` found for each name it tried.
-    n_features_in_ : int
-        Number of features of a sample.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if X was a data frame with string names.
-    feature_importances_ : ndarray of the shape of a sample
-        Share of the decrease in impurity.
-    split_shares_ : ndarray of the shape of a sample
-        Share of splits that use a feature.{oob}"""
-
-_OOB = """
-    oob_score_ : float
-        Score on out-of-bag samples, if `oob_score`."""
-
-_CLASSIFICATION = (
-    '{"gini", "entropy", "log_loss"}, default="gini"\n        What makes a split good.'
-)
-_REGRESSION = (
-    '{"squared_error", "absolute_error", "poisson"}, default="squared_error"\n'
-    '        What makes a split good. "absolute_error" has median leaves and always searches '
-    "exactly."
-)
+__all__ = ["MorfClassifier", "MorfRegressor"]
 
 
-class MorfClassifier(Classification):
-    """A forest that classifies data with shape.
+class MorfClassifier(Classification, BaseForest):
+    """A random forest that classifies data with shape.
 
-    <description>
+    Each split compares the value of an atom, in the simplest case a weighted sum of some features,
+    with a threshold. The `dictionary` says which atoms there are. Samples may have any rank: rows
+    of a table, series, images, volumes.
 
     Parameters
     ----------
-    <parameters>
+    dictionary : dictionary object, str or None, default=None
+        Where split candidates come from: :class:`Axis`, :class:`SparseOblique`, :class:`Patch`,
+        :class:`Haar`, :class:`Pair`, :class:`Kernel`, :class:`Variance`, :class:`Atoms`,
+        :class:`Mixture`, :class:`Subset` or :class:`SharedAtoms`. The names "axis", "sporf",
+        "patch", "image", "series" and "series-pooled" stand for dictionaries that suit the shape of
+        the samples. "auto" tries those of these names that suit the samples, except for
+        "series-pooled", and keeps the one with the best out-of-bag score ("series" must lead by
+        0.01). None chooses by the shape of a sample: ``SparseOblique()`` for flat rows, and
+        ``Patch()``, with sizes from 1 to the square root of each axis, for samples with two axes or
+        more.
+    n_estimators : int, default=500
+        Number of trees, at most 1,000,000.
+    data_shape : tuple of int or None, default=None
+        Shape of one sample where X has flat rows, such as ``(28, 28)``. None takes the shape from
+        X.
+    channel_axis : int or None, default=None
+        Axis of X that holds channels (sensors, colours), counted as NumPy does: 1 for X of shape
+        (n, channels, time), -1 for (n, height, width, 3). Where X has flat rows, it counts the axes
+        of (n, *data_shape). Patches stay within one channel, unless a tuple of sizes names that
+        axis.
+    max_features : {"auto", "sqrt", "log2"}, int, float or None, default="auto"
+        Number of candidates that each node draws. "sqrt" and "log2" take the square root and the
+        binary logarithm of the number of features, a float is a fraction of it (and may exceed 1),
+        None takes the number itself, and an integer is used as it is. "auto" means "sqrt", but 100
+        where nodes learn combinations of shared atoms (see :class:`SharedAtoms`).
+    splitter : {"histogram", "exact", "random"}, default="histogram"
+        How thresholds are found. "exact" tries every midpoint between neighbouring values.
+        "histogram" does so in small nodes, and tries 64 equally spaced thresholds in large ones.
+        "random" draws one threshold per candidate, as extremely randomized trees do.
+    criterion : {"gini", "entropy", "log_loss"}, default="gini"
+        Measure of the quality of a split.
+    max_depth : int or None, default=None
+        Largest depth of a tree; None sets no limit.
+    min_samples_split : int or float, default=2
+        Nodes with fewer samples become leaves. A float is a fraction of the number of samples.
+    min_samples_leaf : int or float, default=1
+        Each side of a split needs at least so many samples. A float is a fraction of the number of
+        samples.
+    min_weight_fraction_leaf : float, default=0.0
+        Each side of a split needs at least this share of the total weight of the tree.
+    min_impurity_decrease : float, default=0.0
+        A node becomes a leaf if its best split decreases the impurity by less, where the decrease
+        is weighted by the node's share of the total weight of the tree.
+    max_leaf_nodes : int or None, default=None
+        Largest number of leaves per tree; splits with the largest decrease in impurity come first.
+        None sets no limit.
+    bootstrap : bool or "auto", default="auto"
+        Whether each tree is grown on a bootstrap sample or on all samples. "auto" draws bootstrap
+        samples, unless nodes learn combinations of shared atoms: such trees differ enough from each
+        other and gain more from all samples. With `oob_score` or `max_samples` it always draws
+        them.
+    max_samples : int, float or None, default=None
+        Size of a bootstrap sample. A float is a fraction of the number of samples, in (0, 1]; None
+        draws as many as there are samples.
+    oob_score : bool or callable, default=False
+        Whether to score the forest on the samples that each tree did not see. True computes the
+        accuracy; a callable is called with (y_true, y_pred).
+    augment : ImageCopies, SeriesCopies or None, default=None
+        Copies of its samples that each tree draws and also learns from. Out-of-bag scores remain
+        honest, because a tree sees copies of its own samples only.
+    class_weight : {"balanced", "balanced_subsample"}, dict or None, default=None
+        Weights of the classes, none of them negative: a dict from label to weight, or "balanced"
+        for weights in inverse proportion to the frequencies of the classes. "balanced_subsample"
+        takes the frequencies in the samples that each tree sees.
+    warm_start : bool, default=False
+        Whether a further fit keeps the trees and adds new ones until there are `n_estimators`.
+    n_jobs : int or None, default=None
+        Number of threads, at most 4,096; -1 uses all processors. Results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all random numbers. The same seed and samples give the same model on every platform.
+    verbose : int, default=0
+        Whether to show a progress bar while fitting.
 
     Attributes
     ----------
-    <attributes>
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    n_classes_ : int
+        Number of classes.
+    data_shape_ : tuple of int
+        Shape of one sample.
+    dictionary_ : dictionary object
+        The dictionary in use: a copy of the one given, or the one that None, a name or "auto"
+        stands for.
+    dictionary_scores_ : dict from str to float
+        Out-of-bag score of each name that ``dictionary="auto"`` tried; only set by "auto".
+    max_features_ : int
+        Number of candidates that each node draws. A dictionary with fewer atoms offers all of them.
+    bootstrap_ : bool
+        Whether the trees of the latest fit were grown on bootstrap samples.
+    n_features_in_ : int
+        Number of features of a sample.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns; only set if X was a data frame with string names.
+    feature_importances_ : ndarray in the shape of a sample
+        Share of each feature in the total decrease of impurity.
+    split_shares_ : ndarray in the shape of a sample
+        Share of the splits whose atom uses a feature.
+    splits_ : Splits
+        Splits of each tree: nodes, atoms, and thresholds in the units of the data.
+    oob_score_ : float
+        Score on out-of-bag samples; only set with `oob_score`.
+    oob_decision_function_ : ndarray of shape (n_samples, n_classes)
+        Out-of-bag class probabilities of the training samples, NaN for samples that all trees saw;
+        only set with `oob_score`.
 
     Examples
     --------
@@ -161,7 +145,6 @@ class MorfClassifier(Classification):
         data_shape: Any = None,
         channel_axis: int | None = None,
         max_features: Any = "auto",
-        direction: str | None = "auto",
         splitter: str = "histogram",
         criterion: str = "gini",
         max_depth: int | None = None,
@@ -185,7 +168,6 @@ class MorfClassifier(Classification):
         self.data_shape = data_shape
         self.channel_axis = channel_axis
         self.max_features = max_features
-        self.direction = direction
         self.splitter = splitter
         self.criterion = criterion
         self.max_depth = max_depth
@@ -205,18 +187,113 @@ class MorfClassifier(Classification):
         self.verbose = verbose
 
 
-class MorfRegressor(Regression):
-    """A forest that predicts numbers from data with shape.
+class MorfRegressor(Regression, BaseForest):
+    """A random forest that predicts numbers from data with shape.
 
-    <description>
+    Each split compares the value of an atom, in the simplest case a weighted sum of some features,
+    with a threshold. The `dictionary` says which atoms there are. Samples may have any rank: rows
+    of a table, series, images, volumes.
 
     Parameters
     ----------
-    <parameters>
+    dictionary : dictionary object, str or None, default=None
+        Where split candidates come from: :class:`Axis`, :class:`SparseOblique`, :class:`Patch`,
+        :class:`Haar`, :class:`Pair`, :class:`Kernel`, :class:`Variance`, :class:`Atoms`,
+        :class:`Mixture`, :class:`Subset` or :class:`SharedAtoms`. The names "axis", "sporf",
+        "patch", "image", "series" and "series-pooled" stand for dictionaries that suit the shape of
+        the samples. "auto" tries those of these names that suit the samples, except for
+        "series-pooled", and keeps the one with the best out-of-bag score ("series" must lead by
+        0.01). None chooses by the shape of a sample: ``SparseOblique()`` for flat rows, and
+        ``Patch()``, with sizes from 1 to the square root of each axis, for samples with two axes or
+        more.
+    n_estimators : int, default=500
+        Number of trees, at most 1,000,000.
+    data_shape : tuple of int or None, default=None
+        Shape of one sample where X has flat rows, such as ``(28, 28)``. None takes the shape from
+        X.
+    channel_axis : int or None, default=None
+        Axis of X that holds channels (sensors, colours), counted as NumPy does: 1 for X of shape
+        (n, channels, time), -1 for (n, height, width, 3). Where X has flat rows, it counts the axes
+        of (n, *data_shape). Patches stay within one channel, unless a tuple of sizes names that
+        axis.
+    max_features : {"auto", "sqrt", "log2"}, int, float or None, default="auto"
+        Number of candidates that each node draws. "sqrt" and "log2" take the square root and the
+        binary logarithm of the number of features, a float is a fraction of it (and may exceed 1),
+        None takes the number itself, and an integer is used as it is. "auto" means a third of the
+        features, but 100 where nodes learn combinations of shared atoms (see :class:`SharedAtoms`).
+    splitter : {"histogram", "exact", "random"}, default="histogram"
+        How thresholds are found. "exact" tries every midpoint between neighbouring values.
+        "histogram" does so in small nodes, and tries 64 equally spaced thresholds in large ones.
+        "random" draws one threshold per candidate, as extremely randomized trees do.
+    criterion : {"squared_error", "absolute_error", "poisson"}, default="squared_error"
+        Measure of the quality of a split. With "absolute_error" leaves hold medians, and the search
+        for thresholds is always exact.
+    max_depth : int or None, default=None
+        Largest depth of a tree; None sets no limit.
+    min_samples_split : int or float, default=2
+        Nodes with fewer samples become leaves. A float is a fraction of the number of samples.
+    min_samples_leaf : int or float, default=1
+        Each side of a split needs at least so many samples. A float is a fraction of the number of
+        samples.
+    min_weight_fraction_leaf : float, default=0.0
+        Each side of a split needs at least this share of the total weight of the tree.
+    min_impurity_decrease : float, default=0.0
+        A node becomes a leaf if its best split decreases the impurity by less, where the decrease
+        is weighted by the node's share of the total weight of the tree.
+    max_leaf_nodes : int or None, default=None
+        Largest number of leaves per tree; splits with the largest decrease in impurity come first.
+        None sets no limit.
+    bootstrap : bool or "auto", default="auto"
+        Whether each tree is grown on a bootstrap sample or on all samples. "auto" draws bootstrap
+        samples, unless nodes learn combinations of shared atoms: such trees differ enough from each
+        other and gain more from all samples. With `oob_score` or `max_samples` it always draws
+        them.
+    max_samples : int, float or None, default=None
+        Size of a bootstrap sample. A float is a fraction of the number of samples, in (0, 1]; None
+        draws as many as there are samples.
+    oob_score : bool or callable, default=False
+        Whether to score the forest on the samples that each tree did not see. True computes R
+        squared; a callable is called with (y_true, y_pred).
+    augment : ImageCopies, SeriesCopies or None, default=None
+        Copies of its samples that each tree draws and also learns from. Out-of-bag scores remain
+        honest, because a tree sees copies of its own samples only.
+    warm_start : bool, default=False
+        Whether a further fit keeps the trees and adds new ones until there are `n_estimators`.
+    n_jobs : int or None, default=None
+        Number of threads, at most 4,096; -1 uses all processors. Results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all random numbers. The same seed and samples give the same model on every platform.
+    verbose : int, default=0
+        Whether to show a progress bar while fitting.
 
     Attributes
     ----------
-    <attributes>
+    data_shape_ : tuple of int
+        Shape of one sample.
+    dictionary_ : dictionary object
+        The dictionary in use: a copy of the one given, or the one that None, a name or "auto"
+        stands for.
+    dictionary_scores_ : dict from str to float
+        Out-of-bag score of each name that ``dictionary="auto"`` tried; only set by "auto".
+    max_features_ : int
+        Number of candidates that each node draws. A dictionary with fewer atoms offers all of them.
+    bootstrap_ : bool
+        Whether the trees of the latest fit were grown on bootstrap samples.
+    n_features_in_ : int
+        Number of features of a sample.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns; only set if X was a data frame with string names.
+    feature_importances_ : ndarray in the shape of a sample
+        Share of each feature in the total decrease of impurity.
+    split_shares_ : ndarray in the shape of a sample
+        Share of the splits whose atom uses a feature.
+    splits_ : Splits
+        Splits of each tree: nodes, atoms, and thresholds in the units of the data.
+    oob_score_ : float
+        Score on out-of-bag samples; only set with `oob_score`.
+    oob_prediction_ : ndarray of shape (n_samples,)
+        Out-of-bag predictions of the training samples, NaN for samples that all trees saw; only set
+        with `oob_score`.
 
     Examples
     --------
@@ -237,7 +314,6 @@ class MorfRegressor(Regression):
         data_shape: Any = None,
         channel_axis: int | None = None,
         max_features: Any = "auto",
-        direction: str | None = "auto",
         splitter: str = "histogram",
         criterion: str = "squared_error",
         max_depth: int | None = None,
@@ -260,7 +336,6 @@ class MorfRegressor(Regression):
         self.data_shape = data_shape
         self.channel_axis = channel_axis
         self.max_features = max_features
-        self.direction = direction
         self.splitter = splitter
         self.criterion = criterion
         self.max_depth = max_depth
@@ -277,141 +352,3 @@ class MorfRegressor(Regression):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-
-class MorfTreeClassifier(Classification):
-    """One tree that classifies: a forest of one, grown on all samples.
-
-    <description>
-
-    Parameters
-    ----------
-    <parameters>
-
-    Attributes
-    ----------
-    <attributes>
-
-    Examples
-    --------
-    >>> from morforest import MorfTreeClassifier
-    >>> tree = MorfTreeClassifier(max_depth=2, random_state=0).fit([[0], [1], [2]], [0, 0, 1])
-    >>> tree.predict([[3]])
-    array([1])
-    """
-
-    def __init__(
-        self,
-        dictionary: Any = None,
-        *,
-        data_shape: Any = None,
-        channel_axis: int | None = None,
-        max_features: Any = "auto",
-        direction: str | None = "auto",
-        splitter: str = "exact",
-        criterion: str = "gini",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        max_leaf_nodes: int | None = None,
-        class_weight: Any = None,
-        random_state: Any = None,
-    ):
-        self.dictionary = dictionary
-        self.data_shape = data_shape
-        self.channel_axis = channel_axis
-        self.max_features = max_features
-        self.direction = direction
-        self.splitter = splitter
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_leaf_nodes = max_leaf_nodes
-        self.class_weight = class_weight
-        self.random_state = random_state
-
-
-class MorfTreeRegressor(Regression):
-    """One tree that predicts numbers: a forest of one, grown on all samples.
-
-    <description>
-
-    Parameters
-    ----------
-    <parameters>
-
-    Attributes
-    ----------
-    <attributes>
-
-    Examples
-    --------
-    >>> from morforest import MorfTreeRegressor
-    >>> tree = MorfTreeRegressor(random_state=0).fit([[0], [1], [2]], [0.0, 0.5, 2.0])
-    >>> tree.predict([[3]])
-    array([2.])
-    """
-
-    def __init__(
-        self,
-        dictionary: Any = None,
-        *,
-        data_shape: Any = None,
-        channel_axis: int | None = None,
-        max_features: Any = "auto",
-        direction: str | None = "auto",
-        splitter: str = "exact",
-        criterion: str = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        max_leaf_nodes: int | None = None,
-        random_state: Any = None,
-    ):
-        self.dictionary = dictionary
-        self.data_shape = data_shape
-        self.channel_axis = channel_axis
-        self.max_features = max_features
-        self.direction = direction
-        self.splitter = splitter
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_leaf_nodes = max_leaf_nodes
-        self.random_state = random_state
-
-
-def _document(cls: type, *, forest: bool, classification: bool) -> None:
-    """Fill the sections that the estimators' docstrings share."""
-    parameters = _PARAMETERS.format(
-        forest=_FOREST_SIZE if forest else "",
-        max_features='"sqrt"' if classification else "a third",
-        splitter='"histogram"' if forest else '"exact"',
-        criterion=_CLASSIFICATION if classification else _REGRESSION,
-    )
-    if forest:
-        score = "accuracy" if classification else "R squared"
-        parameters += _FOREST_PARAMETERS.format(score=score)
-    parameters += _CLASS_WEIGHT if classification else ""
-    parameters += _RUN_PARAMETERS if forest else _TREE_RANDOM_STATE
-    attributes = _CLASS_ATTRIBUTES if classification else ""
-    attributes += _ATTRIBUTES.format(oob=_OOB if forest else "")
-    sections = {"description": _DESCRIPTION, "parameters": parameters, "attributes": attributes}
-    for name, text in sections.items():
-        cls.__doc__ = (cls.__doc__ or "").replace(f"<{name}>", text)
-
-
-_document(MorfClassifier, forest=True, classification=True)
-_document(MorfRegressor, forest=True, classification=False)
-_document(MorfTreeClassifier, forest=False, classification=True)
-_document(MorfTreeRegressor, forest=False, classification=False)

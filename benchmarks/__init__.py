@@ -1,0 +1,1 @@
+"""morforest measured beside other libraries: `python -m benchmarks.bench`."""

@@ -1,0 +1,48 @@
+"""Axes, legends and files of all figures; nothing is shown on a screen."""
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+__all__ = ["log_x", "log_y", "plain", "plt", "save", "tidy"]
+
+
+def log_x(axes, ticks, text, rotation=0):
+    """Draw x on a logarithmic scale with these ticks alone, each labelled by `text(tick)`."""
+    axes.set_xscale("log")
+    axes.set_xticks(ticks, [text(tick) for tick in ticks], rotation=rotation)
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.minorticks_off()
+
+
+def log_y(axes, dense=False):
+    """Draw y on a logarithmic scale; `dense` adds ticks where powers of ten would be too few."""
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    if dense and high < 100 * low:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(FuncFormatter(plain))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def plain(value, _):
+    return f"{value:,.10g}"
+
+
+def tidy(axes):
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def save(figure, path):
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + ".unfinished")
+    # No date or version in the file: the same rows give the same bytes.
+    figure.savefig(unfinished, dpi=110, format="png", metadata={"Software": None})
+    unfinished.replace(path)
+    plt.close(figure)

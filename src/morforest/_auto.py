@@ -1,0 +1,133 @@
+"""``dictionary="auto"``: the choice among dictionaries by out-of-bag score."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+
+import numpy as np
+
+from morforest._fixed_point import to_core_dtype
+from morforest._grow import grow_trees, sum_out_of_bag
+from morforest._native import core
+from morforest._training import (
+    BaggingSettings,
+    ForestSettings,
+    GrowthSettings,
+    TrainingData,
+    prepare_forest,
+    resolve_for,
+)
+from morforest.dictionary import SharedAtoms
+from morforest.dictionary._base import ResolvedDictionary
+from morforest.dictionary._presets import choose_dictionary, names_for
+
+FEW_ROWS, MOST_ROWS = 500, 5000  # as many are tried, or half of the rows in between
+FEWEST_TREES, TREES_PER_TRIAL = 20, 25  # one tree is tried for so many that will be grown
+FEW_ATOMS, FEW_CANDIDATES = 200, 20  # the same where all trees share atoms
+LEAD = 0.01  # by which "series" must be ahead, because it is tried with few of its atoms
+
+
+def try_dictionaries(
+    data: TrainingData, n_trees: int, n_jobs: int | None = None
+) -> dict[str, float]:
+    """Score a small forest of each name by the samples that its trees did not see.
+
+    Each trial takes at most half of the samples unless there are few, some of the trees that will
+    be grown (`n_trees`, or 0 if these are no forest) and few shared atoms, so that all trials
+    together cost about as much as the fit itself. Two halves of a forest judge the samples that
+    both left out, and the product of their errors stands for a square: the chance of single trees
+    cancels in it, so that few trees say what many would. Classes are scored by one minus half their
+    Brier score, which is 1 for certain and right and 0 for certain and wrong; numbers by R squared.
+    """
+    data = _merge_equal_rows(data)
+    data = data.of(_some_rows(data))
+    trees = max(FEWEST_TREES, n_trees // TREES_PER_TRIAL)
+    truth = data.target.astype(np.float64)[:, np.newaxis]
+    if data.n_classes:
+        present, target = np.unique(data.target, return_inverse=True)
+        data = replace(data, target=target.astype(np.uint32), classes=np.arange(len(present)))
+        truth = (data.target[:, np.newaxis] == data.classes).astype(np.float64)
+    scores = {}
+    for name in names_for(data.shape, data.channel_axis):
+        chosen = choose_dictionary(name, data.shape, data.channel_axis)
+        if isinstance(chosen, SharedAtoms):
+            chosen = SharedAtoms(chosen.dictionary, FEW_ATOMS)
+        first, second = _errors_out_of_bag(resolve_for(chosen, data), data, truth, trees, n_jobs)
+        seen = np.isfinite(first[:, 0]) & np.isfinite(second[:, 0])
+        products = (first * second)[seen].sum(axis=1)
+        mean = math.fsum(products) / max(len(products), 1)
+        if not data.n_classes:
+            centre = math.fsum(truth[seen, 0]) / max(len(products), 1)
+            spread = math.fsum((truth[seen, 0] - centre) ** 2)
+            mean = 2.0 * mean * len(products) / spread if spread > 0 else 0.0
+        scores[name] = 1.0 - 0.5 * mean if seen.any() else 0.0
+    return scores
+
+
+def best_name(scores: dict[str, float]) -> str:
+    """Return the name of the highest score; "series" needs a lead over the others."""
+    return max(scores, key=lambda name: scores[name] - LEAD * (name == "series"))
+
+
+def _errors_out_of_bag(
+    resolved: ResolvedDictionary,
+    data: TrainingData,
+    truth: np.ndarray,
+    trees: int,
+    n_jobs: int | None,
+) -> list[np.ndarray]:
+    """Return the errors of each half of a small forest on samples it did not see; else NaN."""
+    settings = ForestSettings(
+        growth=GrowthSettings(
+            criterion="gini" if data.n_classes else "squared_error",
+            max_features=FEW_CANDIDATES if resolved.n_shared_atoms else "auto",
+        ),
+        bagging=BaggingSettings(bootstrap=True),
+        n_jobs=n_jobs,
+    )
+    with warnings.catch_warnings():  # the dictionary that is chosen will warn again
+        warnings.filterwarnings("ignore", "X spans many orders of magnitude", UserWarning)
+        task = prepare_forest(data, resolved, settings)
+    forest = task.assemble(list(grow_trees(task, range(trees), n_jobs, verbose=0)), before=None)
+    errors = []
+    for half in (range(trees // 2), range(trees // 2, trees)):
+        sums, votes = sum_out_of_bag(task, forest, n_jobs, half)
+        with np.errstate(invalid="ignore"):
+            errors.append(sums / votes[:, np.newaxis] - truth)
+    return errors
+
+
+def _merge_equal_rows(data: TrainingData) -> TrainingData:
+    """Let one row stand for all that are equal, with the sum of their weights.
+
+    Of equal rows some would be in the bag of nearly every tree, which would then know the answer
+    for the others: the score would say how well a dictionary remembers.
+    """
+    hashes = core.hash_rows(to_core_dtype(data.X))
+    order = np.lexsort((data.target, hashes))
+    new = (np.diff(hashes[order]) != 0) | (np.diff(data.target[order]) != 0)
+    if new.all():
+        return data
+    begin = np.flatnonzero(np.concatenate([[True], new]))
+    weights = np.ones(len(data.X)) if data.weights is None else data.weights
+    # Equal rows are added in order of their weights, so that the order of the rows does not matter.
+    order = np.lexsort((weights, data.target, hashes))
+    merged = data.of(order[begin])
+    return replace(merged, weights=np.add.reduceat(weights[order], begin))
+
+
+def _some_rows(data: TrainingData) -> np.ndarray:
+    """Return up to half of the rows, by content and not by order, of each class alike."""
+    rows = len(data.X)
+    if rows <= FEW_ROWS:
+        return np.arange(rows)
+    classes = data.target if data.n_classes else np.zeros(rows, dtype=int)
+    share = min(max(FEW_ROWS, rows // 2), MOST_ROWS) / rows
+    order = np.argsort(core.hash_rows(to_core_dtype(data.X)))
+    chosen = []
+    for k in np.unique(classes):
+        of_class = order[classes[order] == k]
+        chosen.append(of_class[: max(1, round(share * len(of_class)))])
+    return np.sort(np.concatenate(chosen))

@@ -1,0 +1,102 @@
+"""Which rows each tree sees, and what they count for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from morforest._fixed_point import exact_sum, fixed_weights
+from morforest._native import core
+from morforest._validation import class_factors
+
+
+@dataclass(frozen=True)
+class Bagging:
+    """Which training rows each tree sees, and what they count for.
+
+    A forest is a function of the multiset of samples. Bags are drawn from the rows in canonical
+    order, which depends on their content alone, so that neither the order of the rows matters nor
+    whether a sample is repeated or has a whole-number weight.
+    """
+
+    order: np.ndarray  # rows in canonical order
+    cumulative: np.ndarray  # cumulated whole-number weights in that order; empty if all are one
+    draws: int  # size of a bootstrap sample; 0 if every tree has each row as often as `count` says
+    count: np.ndarray  # how often each row counts: its whole-number weight, or one
+    extra: np.ndarray | None  # fractional sample weights, unless rows are drawn by them
+    class_weight: Any
+    classes: np.ndarray
+    codes: np.ndarray
+    times: int = 1  # how often a tree has each row: once, and once per copy of augment=
+
+    def bags(self, tree_keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return counts and weights of the rows of each tree (trees, rows): one array if equal."""
+        if self.draws:
+            drawn = core.draw_bags(tree_keys, self.draws, self.order, self.cumulative)
+            count = drawn.reshape(len(tree_keys), len(self.order))
+        else:
+            count = np.tile(self.count, (len(tree_keys), 1))
+        if self.extra is None and self.class_weight is None:
+            return count, count
+        weighted = [self._weigh(of_tree) for of_tree in count]
+        return np.stack([c for c, _ in weighted]), np.stack([w for _, w in weighted])
+
+    def _weigh(self, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        unit = np.ones(len(count)) if self.extra is None else self.extra
+        if self.class_weight is not None:
+            factors = self.class_weight
+            if isinstance(factors, str):
+                factors = class_factors(factors, self.classes, self.codes, unit * count)
+            if factors[self.codes][count > 0].any():  # else only classes of weight zero were drawn
+                unit = unit * factors[self.codes]
+        count = np.where(unit > 0, count, 0).astype(np.uint32)
+        return count, fixed_weights(unit, count, self.times)
+
+
+def make_bagging(
+    hashes: np.ndarray,
+    target: np.ndarray,
+    whole: np.ndarray | None,
+    fractional: np.ndarray | None,
+    draws: int,
+    class_weight: Any,
+    classes: np.ndarray,
+    codes: np.ndarray,
+    times: int = 1,
+) -> Bagging:
+    """Put the rows into canonical order, and cumulate their weights for drawing."""
+    order = canonical_order(hashes, target, fractional if whole is None else whole)
+    cumulative = np.empty(0, dtype=np.uint64)
+    count = np.ones(len(hashes), dtype=np.uint32)
+    extra = None
+    if whole is not None:
+        count = whole
+        if (whole != 1).any():
+            cumulative = np.cumsum(whole[order], dtype=np.uint64)
+    elif fractional is not None:
+        if draws:
+            # 2^52 / sum keeps float64's precision, and the sum of roundings below 2^64.
+            fixed = np.rint(fractional[order] * (2.0**52 / exact_sum(fractional)))
+            cumulative = np.cumsum(np.maximum(fixed, 1), dtype=np.uint64)
+        else:
+            extra = fractional
+    return Bagging(order, cumulative, draws, count, extra, class_weight, classes, codes, times)
+
+
+def canonical_order(
+    hashes: np.ndarray, target: np.ndarray, weights: np.ndarray | None = None
+) -> np.ndarray:
+    """Sort rows by hash, then target, then weight if given, then number."""
+    order = np.argsort(hashes).astype(np.uint32)
+    ordered = hashes[order]
+    equal = ordered[1:] == ordered[:-1]
+    if (
+        equal.any()
+    ):  # these are few as a rule, and sorting all rows by all keys takes several times as long
+        tied = np.append(equal, False) | np.append(False, equal)
+        rows = np.sort(order[tied])
+        last = () if weights is None else (weights[rows],)
+        order[tied] = rows[np.lexsort((*last, target[rows], hashes[rows]))]
+    return order

@@ -1,0 +1,275 @@
+"""What boosted classification and regression share."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+
+from morforest import _parameters as check
+from morforest import _validation as validation
+from morforest._attribution import Attributions, attribute, shaped
+from morforest._estimator import BaseEnsemble
+from morforest._model import Forest, assemble
+from morforest._native import core
+from morforest._progress import Progress
+from morforest._rounds import Boosting
+from morforest._training import (
+    BoostingSettings,
+    prepare_boosting,
+    resolve_for,
+    samples_of_leaf,
+    share_of_round,
+)
+from morforest.dictionary import Axis, Mixture
+from morforest.dictionary._base import ResolvedDictionary, seed_from
+
+
+class BaseBoosting(BaseEnsemble):
+    """Rounds of boosting, each of which grows one tree."""
+
+    learning_rate: float
+    max_iter: int
+    subsample: float | str
+    min_samples_leaf: int | float | str
+    l2_regularization: float
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    tol: float
+    n_iter_: int
+    train_score_: np.ndarray
+    validation_score_: np.ndarray
+    subsample_: float
+    min_samples_leaf_: int
+    _baseline: np.ndarray  # scores before the first round
+    _fitted_loss: tuple[Any, ...]
+    _exponent: int = 0  # targets were divided by two to this power
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the rounds to training samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Training samples of any rank, or flat rows.
+        y : array-like of shape (n_samples,)
+            Class labels, or numbers for regression.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weight of each sample. Whole numbers of a mean up to 64 mean that samples are repeated
+            so many times; other weights multiply the loss of a sample.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return super().fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self._check_parameters()
+        data = self._read(X, y, sample_weight)
+        chosen = self._choose_dictionary(data)
+        guided = self.dictionary is None and len(data.shape) == 1
+        if guided:
+            chosen = Mixture([Axis(), chosen])
+        resolved = resolve_for(chosen, data)
+        before = self._forest if self.warm_start else None
+        if before is None:
+            self._seed = seed_from(self.random_state)
+        else:
+            self._check_earlier(before, data.shape)
+        first = before.n_trees if before else 0
+        if first == self.max_iter:
+            warnings.warn("warm_start with the same max_iter adds no rounds.", UserWarning, 3)
+            return
+        task = prepare_boosting(
+            data,
+            resolved,
+            self._settings(guided),
+            before,
+            None if before is None else self.dictionary_,
+            None if before is None else self._baseline,
+        )
+        self._baseline = task.baseline
+        self._fitted_loss = self._loss_name()
+        self._run_rounds(task, first, resolved)
+
+    def _settings(self, guided: bool) -> BoostingSettings:
+        """Gather the parameters that a training task needs."""
+        loss, *quantile = self._loss_name()
+        return BoostingSettings(
+            loss=loss,
+            quantile=float(quantile[0]) if quantile else 0.5,
+            learning_rate=self.learning_rate,
+            max_iter=self.max_iter,
+            max_features=self.max_features,
+            splitter=self.splitter,
+            subsample=self.subsample,
+            max_depth=self.max_depth,
+            min_samples_leaf=self.min_samples_leaf,
+            max_leaf_nodes=self.max_leaf_nodes,
+            l2_regularization=self.l2_regularization,
+            validation_fraction=self.validation_fraction if self.early_stopping else None,
+            augment=self.augment,
+            class_weight=self._class_weight(),
+            seed=self._seed,
+            n_jobs=self.n_jobs,
+            guided=guided,
+        )
+
+    def _run_rounds(self, task: Boosting, first: int, resolved: ResolvedDictionary) -> None:
+        """Make the rounds, and keep them even if they are interrupted."""
+        train = np.flatnonzero(task.count)
+        weight = task.count[train] * task.weight[train]
+        train_scores = list(self.train_score_[:first]) if first else []
+        validation_scores = list(self.validation_score_[:first]) if first else []
+        grown: list[dict[str, np.ndarray]] = []
+        best = min(validation_scores, default=np.inf)
+        best_round = first
+        progress = Progress(int(self.max_iter) - first, self.verbose, "rounds")
+        stop = core.StopFlag()
+        try:
+            for some in task.rounds(range(first, int(self.max_iter)), stop):
+                grown.append(some)
+                found = {"training": task.loss.average(task.scores, train, weight)}
+                train_scores.append(found["training"])
+                if len(task.held_out):
+                    found["validation"] = task.loss.average(
+                        task.scores, task.held_out, task.held_out_weight
+                    )
+                    validation_scores.append(found["validation"])
+                told = (f", {name} loss {value:.5g}" for name, value in found.items())
+                progress.advance(1, "".join(told))
+                if len(task.held_out):
+                    if found["validation"] < best - self.tol:
+                        best, best_round = found["validation"], first + len(grown)
+                    elif first + len(grown) - best_round >= self.n_iter_no_change:
+                        break
+        except BaseException:
+            stop.set()
+            raise
+        finally:
+            progress.close()
+            if grown:  # rounds in hand at an interrupt, too
+                self.train_score_ = np.array(train_scores)
+                self.validation_score_ = np.array(validation_scores)
+            if len(task.held_out) and best < np.inf:
+                del grown[best_round - first :]
+            if grown:  # else none was better than those of the first fit
+                self._forest = assemble(
+                    grown, task.training_table, 0, None, task.before, task.loss.outputs
+                )
+                self.n_iter_ = self._forest.n_trees
+                self.data_shape_ = resolved.shape
+                self.dictionary_ = resolved.dictionary
+                self.max_features_ = int(task.rule["candidates"])
+                self.min_samples_leaf_ = int(task.rule["min_samples_leaf"])
+                self.subsample_ = task.share
+
+    def _check_earlier(self, before: Forest, shape: tuple[int, ...]) -> None:
+        """Raise unless new rounds may follow those of an earlier fit."""
+        if before.sample_shape != shape or before.values != len(self._baseline):
+            raise ValueError(
+                f"warm_start needs the samples' shape and classes of the first fit: got shape "
+                f"{shape}, had {before.sample_shape}."
+            )
+        if self._fitted_loss != self._loss_name():
+            raise ValueError(
+                f"warm_start needs the loss of the first fit, {self._fitted_loss!r}, got "
+                f"{self._loss_name()!r}: set it back, or fit a new model."
+            )
+        if bool(self.early_stopping) != bool(len(self.validation_score_)):
+            raise ValueError(
+                "warm_start needs early_stopping as in the first fit, got "
+                f"early_stopping={self.early_stopping!r}: the samples held out would have been "
+                "trained on. Fit a new model instead."
+            )
+        if self.max_iter < before.n_trees:
+            raise ValueError(
+                f"max_iter={self.max_iter} must be at least the {before.n_trees} rounds already "
+                "made when warm_start=True."
+            )
+
+    def _check_parameters(self) -> None:
+        check.check_integer("max_iter", self.max_iter, 1, check.MAX_TREES)
+        super()._check_parameters()
+        if not check.is_number(self.learning_rate) or not 0 < self.learning_rate <= 1e6:
+            raise ValueError(
+                f"learning_rate must be a positive number up to 1e6, got {self.learning_rate!r}."
+            )
+        share_of_round(self.subsample, 1)
+        samples_of_leaf(self.min_samples_leaf, 1)
+        if isinstance(self.max_features, str):
+            check.check_choice("max_features", self.max_features, ("auto", "sqrt", "log2"))
+        check.check_fraction("l2_regularization", self.l2_regularization, 0.0, 1e30)
+        check.check_flag("early_stopping", self.early_stopping)
+        fraction = self.validation_fraction
+        if not check.is_number(fraction) or not 0 < fraction < 1:
+            raise ValueError(f"validation_fraction must be in (0, 1), got {fraction!r}.")
+        check.check_integer("n_iter_no_change", self.n_iter_no_change, 1)
+        check.check_fraction("tol", self.tol, 0.0, 1e30)
+
+    def _loss_name(self) -> tuple[Any, ...]:
+        """Return the name of the loss, and its quantile if it has one."""
+        raise NotImplementedError
+
+    def _raw(self, X: Any) -> np.ndarray:
+        """Return scores before the link function (n, outputs)."""
+        forest = self._fitted()
+        X, _ = validation.check_samples(self, X, fitting=False)
+        scores: np.ndarray = self._baseline + forest.predict_sum(X, self.n_jobs)
+        return scores
+
+    def _staged_raw(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield the scores after each round."""
+        forest = self._fitted()
+        X, _ = validation.check_samples(self, X, fitting=False)
+        leaf = forest.apply(X, self.n_jobs).astype(np.int64)
+        values = forest.leaf_value.reshape(-1, forest.values)
+        scores = np.tile(self._baseline, (len(X), 1))
+        for tree in range(forest.n_trees):
+            payload = -1 - forest.next[forest.tree_begin[tree] + leaf[:, tree]].astype(np.int64)
+            scores = scores + values[payload]
+            yield scores
+
+    def attributions(self, X: Any) -> Attributions:
+        """Compute what each feature of each sample contributes to its score.
+
+        On the way of a sample down a tree, each split changes the expected score, which is the mean
+        of the leaves below, weighted by the number of their training samples in the round. The
+        features of the split's atom share that change in proportion to the absolute values of their
+        weights, as they share importances. The changes of each feature are added over the path and
+        over the rounds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Samples.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples, ...) or (n_samples, ..., n_classes)
+            Contributions in the shape of the samples (that of ``data_shape_``). Those of three
+            classes or more have a last axis that follows ``classes_``.
+        baseline : float or ndarray of shape (n_classes,)
+            The first guess plus the expectations of all rounds. The baseline plus the sum of a
+            sample's values is its score: that of `decision_function` for classes (log-odds of the
+            second of two), that of `predict` in regression, and for ``loss="poisson"`` the
+            logarithm of the prediction.
+
+        Notes
+        -----
+        The result is a named tuple with the fields ``values`` and ``baseline``. Attributions are
+        not Shapley values, and how a linear combination is shared depends on the units of its
+        features.
+        """
+        forest = self._fitted()
+        X, _ = validation.check_samples(self, X, fitting=False)
+        values, baseline = attribute(forest, X, self.n_jobs, mean=False)
+        baseline = self._baseline + baseline
+        if self._exponent:
+            values, baseline = np.ldexp(values, self._exponent), np.ldexp(baseline, self._exponent)
+        return shaped(values, baseline, forest.sample_shape, classes=False)

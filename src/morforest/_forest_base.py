@@ -1,0 +1,327 @@
+"""What forests and single trees share, and what only forests have."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
+
+from morforest import _parameters as check
+from morforest import _validation as validation
+from morforest._estimator import BaseEnsemble, BaseMorf, ClassLabels
+from morforest._fixed_point import blocks
+from morforest._grow import GrowthTask, grow_trees, sum_out_of_bag
+from morforest._model import Forest
+from morforest._training import (
+    BaggingSettings,
+    ForestSettings,
+    GrowthSettings,
+    TrainingData,
+    prepare_forest,
+    resolve_for,
+)
+from morforest.dictionary._base import seed_from
+
+PROBABILITIES = 1 << 24  # predicted at a time where only the largest are wanted
+
+
+class BaseTrees(BaseMorf):
+    """Trees that are grown independently of each other: a single one, or those of a forest."""
+
+    criterion: str
+    min_samples_split: int | float
+    min_samples_leaf: int | float
+    min_weight_fraction_leaf: float
+    min_impurity_decrease: float
+    bootstrap_: bool
+    _criteria: tuple[str, ...]
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self._check_parameters()
+        data = self._read(X, y, sample_weight)
+        chosen = self._choose_dictionary(data, self._n_trees())
+        resolved = resolve_for(chosen, data)
+        before = self._earlier_forest(data)
+        numbers = range(before.n_trees if before else 0, self._n_trees())
+        if before is None:
+            self._seed = seed_from(self.random_state)
+        if not numbers:
+            warnings.warn(
+                "warm_start with the same n_estimators grows no new trees.", UserWarning, 3
+            )
+            return
+        earlier = None if before is None else self.dictionary_
+        task = prepare_forest(data, resolved, self._settings(), before, earlier)
+        grown: list[dict[str, np.ndarray]] = []
+        try:
+            for some in grow_trees(task, numbers, self._jobs(), self._verbosity()):
+                grown.append(some)
+            task.training_table.release()  # before trees are put together, which takes memory too
+        finally:
+            if grown:  # trees in hand at an interrupt, too
+                self._forest = task.assemble(grown, before)
+                self.data_shape_ = data.shape
+                self.dictionary_ = resolved.dictionary
+                self.bootstrap_ = bool(task.bagging.draws)
+                self.max_features_ = int(task.rule["candidates"])
+                self._note_trees(task, before)
+        self._score(task, data)
+
+    def _n_trees(self) -> int:
+        return 1
+
+    def _verbosity(self) -> int:
+        return 0
+
+    def _earlier_forest(self, data: TrainingData) -> Forest | None:
+        """Return the forest that the new trees will follow, if there is one."""
+        return None
+
+    def _note_trees(self, task: GrowthTask, before: Forest | None) -> None:
+        """Remember what later fits need to know about the trees that were grown."""
+
+    def _score(self, task: GrowthTask, data: TrainingData) -> None:
+        """Score the trees that were grown."""
+
+    def _settings(self) -> ForestSettings:
+        """Gather the parameters that a training task needs."""
+        return ForestSettings(
+            growth=GrowthSettings(
+                criterion=self.criterion,
+                splitter=self.splitter,
+                max_features=self.max_features,
+                max_depth=self.max_depth,
+                min_samples_split=self.min_samples_split,
+                min_samples_leaf=self.min_samples_leaf,
+                min_weight_fraction_leaf=self.min_weight_fraction_leaf,
+                min_impurity_decrease=self.min_impurity_decrease,
+                max_leaf_nodes=self.max_leaf_nodes,
+            ),
+            bagging=BaggingSettings(bootstrap=False, class_weight=self._class_weight()),
+            seed=self._seed,
+            n_jobs=self._jobs(),
+        )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check.check_choice("criterion", self.criterion, self._criteria)
+        check.check_fraction("min_weight_fraction_leaf", self.min_weight_fraction_leaf, 0.0, 0.5)
+        check.check_fraction("min_impurity_decrease", self.min_impurity_decrease, 0.0, np.inf)
+        if check.is_integer(self.min_samples_split) and self.min_samples_split < 2:
+            raise ValueError(
+                "min_samples_split must be an integer of at least 2 or a float in (0, 1], got "
+                f"{self.min_samples_split!r}."
+            )
+
+    def _predict_mean(self, X: Any) -> np.ndarray:
+        forest = self._fitted()
+        X, _ = validation.check_samples(self, X, fitting=False)
+        return forest.predict(X, self._jobs())
+
+
+class BaseForest(BaseEnsemble, BaseTrees):
+    """What only forests have: many trees, bootstrap samples, warm starts, out-of-bag scores."""
+
+    n_estimators: int
+    bootstrap: bool | str
+    max_samples: int | float | None
+    oob_score: Any
+    oob_score_: float
+    _some_saw_all: bool = False  # some trees had no bootstrap sample
+
+    def _n_trees(self) -> int:
+        return int(self.n_estimators)
+
+    def _verbosity(self) -> int:
+        return self.verbose
+
+    def _settings(self) -> ForestSettings:
+        bagging = BaggingSettings(
+            bootstrap=self.bootstrap,
+            max_samples=self.max_samples,
+            out_of_bag=bool(self.oob_score),
+            class_weight=self._class_weight(),
+        )
+        return replace(super()._settings(), bagging=bagging, augment=self.augment)
+
+    def _check_parameters(self) -> None:
+        check.check_integer("n_estimators", self.n_estimators, 1, check.MAX_TREES)
+        super()._check_parameters()
+        if not isinstance(self.bootstrap, (bool, np.bool_)) and not (
+            isinstance(self.bootstrap, str) and self.bootstrap == "auto"
+        ):
+            raise ValueError(f'bootstrap must be True, False or "auto", got {self.bootstrap!r}.')
+        if not callable(self.oob_score):
+            check.check_flag("oob_score", self.oob_score)
+        if self.oob_score and not self.bootstrap:
+            raise ValueError(
+                "oob_score needs bootstrap=True: without it every tree sees all samples."
+            )
+        if self.max_samples is not None and not self.bootstrap:
+            raise ValueError(
+                f"max_samples={self.max_samples!r} needs bootstrap=True, or leave it None."
+            )
+
+    def _earlier_forest(self, data: TrainingData) -> Forest | None:
+        before = self._forest
+        if not self.warm_start or before is None:
+            return None
+        if before.sample_shape != data.shape or before.class_count != data.n_classes:
+            raise ValueError(
+                f"warm_start needs the samples' shape and classes of the first fit: got shape "
+                f"{data.shape} and {data.n_classes} classes, had {before.sample_shape} and "
+                f"{before.class_count}."
+            )
+        if self.oob_score and self._some_saw_all:
+            raise ValueError(
+                "oob_score needs trees that did not see every row, but some of an earlier fit did: "
+                "fit a new model with bootstrap=True, or add trees without oob_score."
+            )
+        if self.n_estimators < before.n_trees:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be at least the {before.n_trees} trees "
+                "already grown when warm_start=True."
+            )
+        return before
+
+    def _note_trees(self, task: GrowthTask, before: Forest | None) -> None:
+        self._some_saw_all = not task.bagging.draws or (before is not None and self._some_saw_all)
+
+    def _score(self, task: GrowthTask, data: TrainingData) -> None:
+        for name in ("oob_score_", "oob_decision_function_", "oob_prediction_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        if self.oob_score:
+            self._score_out_of_bag(task, data)
+
+    def _score_out_of_bag(self, task: GrowthTask, data: TrainingData) -> None:
+        """Let each tree predict the samples that its bag left out."""
+        means, votes = sum_out_of_bag(task, self._fitted(), self.n_jobs)
+        if not votes.all():
+            warnings.warn(
+                f"{int((votes == 0).sum())} samples are in the bags of all trees and have no "
+                "out-of-bag prediction: use more trees.",
+                UserWarning,
+                5,
+            )
+        # Samples without a prediction, and those of weight zero, get NaN.
+        with np.errstate(invalid="ignore"):
+            means /= votes[:, np.newaxis]
+        seen = np.flatnonzero(votes)
+        target = data.target[seen]
+        if data.kept is not None:
+            everyone = np.full((data.n_given, means.shape[1]), np.nan)
+            everyone[data.kept] = means
+            means, seen = everyone, data.kept[seen]
+        self._store_out_of_bag(means, seen, target)
+
+    def _store_out_of_bag(self, means: np.ndarray, seen: np.ndarray, target: np.ndarray) -> None:
+        """Keep the mean prediction of each sample, and score those that were predicted."""
+        raise NotImplementedError
+
+
+class Classification(ClassifierMixin, ClassLabels, BaseTrees):
+    """Trees whose leaves hold class frequencies."""
+
+    oob_score: Any
+    oob_score_: float
+    oob_decision_function_: np.ndarray
+    _criteria = ("gini", "entropy", "log_loss")
+
+    def _store_out_of_bag(self, means: np.ndarray, seen: np.ndarray, target: np.ndarray) -> None:
+        self.oob_decision_function_ = means
+        score = self.oob_score if callable(self.oob_score) else accuracy_score
+        predicted = self.classes_[np.argmax(means[seen], axis=1)]
+        self.oob_score_ = float(score(self.classes_[target], predicted)) if len(seen) else np.nan
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Predict class probabilities: the mean of the class frequencies in the trees' leaves.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Samples.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Columns follow ``classes_``.
+        """
+        return self._predict_mean(X)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Predict the logarithms of class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Samples.
+
+        Returns
+        -------
+        logarithms : ndarray of shape (n_samples, n_classes)
+            Columns follow ``classes_``; minus infinity where a probability is zero.
+        """
+        with np.errstate(divide="ignore"):
+            logarithms: np.ndarray = np.log(self._predict_mean(X))
+        return logarithms
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the most probable class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Samples.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Class labels. Of equally probable classes, the first in ``classes_`` is predicted.
+        """
+        forest = self._fitted()
+        X, _ = validation.check_samples(self, X, fitting=False)
+        # The probabilities of all rows at once may be far larger than X.
+        best = [
+            np.argmax(forest.predict(X[part], self._jobs()), axis=1)
+            for part in blocks((len(X), len(self.classes_)), PROBABILITIES)
+        ]
+        labels: np.ndarray = self.classes_[np.concatenate(best)]
+        return labels
+
+
+class Regression(RegressorMixin, BaseTrees):
+    """Trees whose leaves hold numbers."""
+
+    oob_score: Any
+    oob_score_: float
+    oob_prediction_: np.ndarray
+    _criteria = ("squared_error", "absolute_error", "poisson")
+
+    def _read_target(self, y: Any, n_samples: int) -> np.ndarray:
+        return validation.check_targets(y, n_samples, self.criterion)
+
+    def _store_out_of_bag(self, means: np.ndarray, seen: np.ndarray, target: np.ndarray) -> None:
+        self.oob_prediction_ = means[:, 0]
+        score = self.oob_score if callable(self.oob_score) else r2_score
+        predicted = self.oob_prediction_[seen]
+        self.oob_score_ = float(score(target, predicted)) if len(seen) else np.nan
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict numbers: the mean of the values in the trees' leaves.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Samples.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+            Predictions.
+        """
+        values: np.ndarray = self._predict_mean(X)[:, 0]
+        return values

@@ -1,0 +1,211 @@
+"""Ridge regression whose penalty is chosen by leave-one-out errors, and probabilities from them.
+
+With weights w, standardised atoms Z (n rows, p columns) and targets Y, the fit minimises
+
+    sum_i w_i (y_i - b - z_i beta)^2 + alpha |beta|^2
+
+for each column of Y. The prediction for a row by the fit without that row is known in closed form:
+its residual is r_i / d_i, where r = (I - H) y is the residual of the whole fit, H the matrix that
+turns targets into fitted values, and d the diagonal of I - H, all in coordinates in which row i is
+multiplied by sqrt(w_i). One eigendecomposition, of a matrix of min(n - 1, p) rows, serves all
+penalties and all columns of Y.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+BLOCK_VALUES = 1 << 22  # of the atoms that are held in float64 at a time
+TIE = 1e-10  # relative difference of losses that are equal but for rounding
+SLOPES = (2.0**-7, 2.0**20)  # the calibration's slope stays between
+
+
+@dataclass(frozen=True)
+class RidgeFit:
+    """A fitted ridge regression."""
+
+    alpha: float
+    coef: np.ndarray  # (p, targets)
+    intercept: np.ndarray  # (targets,)
+    left_out: np.ndarray  # (n, targets): for each row, the prediction of the fit without that row
+
+
+def fit_ridge(Z: np.ndarray, Y: np.ndarray, weights: np.ndarray, alphas: np.ndarray) -> RidgeFit:
+    """Fit the penalty of the lowest weighted mean of squared leave-one-out errors.
+
+    Weights are positive. Of penalties with equal errors the first wins. A single row leaves
+    nothing to predict it from: its leave-one-out prediction is NaN, and the largest penalty wins.
+    """
+    mean = weights @ Y / weights.sum()
+    if len(Z) == 1:
+        nothing = np.zeros((Z.shape[1], Y.shape[1]))
+        return RidgeFit(float(alphas.max()), nothing, mean, np.full(Y.shape, math.nan))
+    solve = _by_rows if len(Z) - 1 <= Z.shape[1] else _by_columns
+    best, coef, errors = solve(Z, Y - mean, weights, alphas)
+    intercept = mean - _column_means(Z, weights) @ coef
+    return RidgeFit(float(alphas[best]), coef, intercept, Y - errors)
+
+
+Solution = tuple[int, np.ndarray, np.ndarray]  # number of the penalty, coef, left-out residuals
+
+
+def _by_rows(Z: np.ndarray, Y: np.ndarray, weights: np.ndarray, alphas: np.ndarray) -> Solution:
+    """Solve by the Gram matrix of the rows, for no more rows than columns.
+
+    The intercept is removed by a reflection that maps sqrt(w) to one axis, whose row and column are
+    left out. Then I - H = Q diag(alpha / (lambda + alpha)) Q', whose diagonal is a sum of positive
+    terms, so that nothing cancels.
+    """
+    from scipy.linalg import eigh
+    from scipy.linalg.blas import dsyrk
+
+    n, root = len(Z), np.sqrt(weights)
+    pivot = int(np.argmax(weights))
+    axis = root / np.linalg.norm(root)
+    axis[pivot] += 1.0
+    axis *= math.sqrt(2) / np.linalg.norm(axis)  # the reflection is I - axis axis'
+    others = np.arange(n) != pivot
+    gram = np.zeros((n - 1, n - 1), order="F")
+    for columns in _slices(Z.shape[1], n):
+        block = Z[:, columns] * root[:, None]
+        block -= np.outer(axis, axis @ block)
+        gram = dsyrk(1.0, block[others].T, beta=1.0, c=gram, trans=1, lower=1, overwrite_c=1)
+    values, vectors = eigh(gram, overwrite_a=True, driver="evd", check_finite=False)
+    del gram
+    values = np.maximum(values, 0)
+    Q = np.zeros((n, n - 1))
+    Q[others] = vectors
+    del vectors
+    Q -= np.outer(axis, axis @ Q)
+    shrinkage = 1.0 / (values[:, None] + alphas)
+    diagonal = np.empty((n, len(alphas)))
+    for rows in _slices(n, n):
+        diagonal[rows] = Q[rows] ** 2 @ shrinkage
+    turned = Q.T @ (Y * root[:, None])
+    losses = np.empty(len(alphas))
+    for i in range(len(alphas)):  # residuals over alpha, as is the diagonal
+        residual = Q @ (turned * shrinkage[:, i, None])
+        losses[i] = ((residual / diagonal[:, i, None]) ** 2).sum()
+    best = _first_lowest(losses)
+    residual = Q @ (turned * shrinkage[:, best, None])
+    errors = residual / (diagonal[:, best] * root)[:, None]
+    dual = residual * root[:, None]
+    coef = np.empty((Z.shape[1], Y.shape[1]))
+    for columns in _slices(Z.shape[1], n):
+        coef[columns] = Z[:, columns].T.astype(np.float64) @ dual
+    return best, coef, errors
+
+
+def _by_columns(Z: np.ndarray, Y: np.ndarray, weights: np.ndarray, alphas: np.ndarray) -> Solution:
+    """Solve by the covariance of the columns, for more rows than columns.
+
+    Rows come in blocks, twice: what is kept of each row is its residual and diagonal alone.
+    """
+    from scipy.linalg import eigh
+    from scipy.linalg.blas import dsyrk
+
+    (n, p), root, means = Z.shape, np.sqrt(weights), _column_means(Z, weights)
+    scaled = Y * root[:, None]
+    covariance, products = np.zeros((p, p), order="F"), np.zeros((p, Y.shape[1]))
+    for rows in _slices(n, p):
+        block = (Z[rows] - means) * root[rows, None]
+        covariance = dsyrk(1.0, block.T, beta=1.0, c=covariance, lower=1, overwrite_c=1)
+        products += block.T @ scaled[rows]
+    values, vectors = eigh(covariance, overwrite_a=True, driver="evd", check_finite=False)
+    del covariance
+    values = np.maximum(values, 0)
+    shrinkage = 1.0 / (values[:, None] + alphas)
+    turned = vectors.T @ products
+    # Without the intercept's share; the floor is what remains if all of a row lies along the
+    # direction that is shrunk least.
+    total = weights.sum()
+    rest = np.maximum(total - weights, weights.min()) / total
+    diagonal = np.empty((n, len(alphas)))
+    losses = np.zeros(len(alphas))
+    for rows in _slices(n, p):
+        block = (Z[rows] - means) * root[rows, None] @ vectors
+        floor = np.outer(rest[rows], alphas / (values[-1] + alphas))
+        diagonal[rows] = np.maximum(rest[rows, None] - block**2 @ shrinkage, floor)
+        for i in range(len(alphas)):
+            residual = scaled[rows] - block @ (turned * shrinkage[:, i, None])
+            losses[i] += ((residual / diagonal[rows, i, None]) ** 2).sum()
+    best = _first_lowest(losses)
+    coef = vectors @ (turned * shrinkage[:, best, None])
+    errors = np.empty_like(Y)
+    for rows in _slices(n, p):
+        errors[rows] = Y[rows] - (Z[rows] - means) @ coef
+    errors /= diagonal[:, best, None]
+    return best, coef, errors
+
+
+def _first_lowest(losses: np.ndarray) -> int:
+    """Return the first of the lowest losses; what differs by rounding alone is equal."""
+    return int(np.argmax(losses <= losses.min() * (1 + TIE)))
+
+
+def _column_means(Z: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    means = np.empty(Z.shape[1])
+    for columns in _slices(Z.shape[1], len(Z)):
+        means[columns] = weights @ Z[:, columns].astype(np.float64)
+    means /= weights.sum()
+    return means
+
+
+def _slices(count: int, size: int) -> Iterator[slice]:
+    """Cut `count` rows or columns of so many values each into blocks of bounded memory."""
+    step = max(1, BLOCK_VALUES // size)
+    return (slice(first, min(first + step, count)) for first in range(0, count, step))
+
+
+def log_probabilities(scores: np.ndarray, slope: float) -> np.ndarray:
+    """Turn scores into the logarithms of probabilities, the softmax of slope times scores.
+
+    A single column scores the second of two classes, and the first scores zero.
+    """
+    if scores.shape[1] == 1:
+        scores = scores * np.array([0.0, 1.0])
+    found: np.ndarray = slope * (scores - scores.max(axis=1, keepdims=True))
+    found -= np.log(np.exp(found).sum(axis=1, keepdims=True))
+    return found
+
+
+def probabilities(scores: np.ndarray, slope: float) -> np.ndarray:
+    """Turn scores into probabilities."""
+    found: np.ndarray = np.exp(log_probabilities(scores, slope))
+    return found
+
+
+def fit_slope(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> float:
+    """Find the slope of the lowest log loss of the probabilities of left-out rows.
+
+    As in Platt's calibration the targets are not zeros and ones: with a total weight of m, the
+    class of a row has probability (m + 1) / (m + 2), and the others share the rest. So the slope
+    is finite for perfectly separated classes. The loss is convex in the slope, and its derivative
+    has one root, if any.
+    """
+    from scipy.optimize import brentq
+
+    if scores.shape[1] == 1:
+        scores = scores * np.array([0.0, 1.0])
+    classes = scores.shape[1]
+    total = float(weights.sum())
+    own = (total + 1) / (total + 2)
+    of_class = scores[np.arange(len(scores)), codes]
+    others = (scores.sum(axis=1) - of_class) / (classes - 1)
+    target = own * of_class + (1 - own) * others
+    weights = weights / total
+
+    def derivative(exponent: float) -> float:
+        expected = (probabilities(scores, 2.0**exponent) * scores).sum(axis=1)
+        return float(weights @ (expected - target))
+
+    low, high = (math.log2(slope) for slope in SLOPES)
+    if derivative(low) >= 0:  # the scores of left-out rows say nothing, or the opposite
+        return SLOPES[0]
+    if derivative(high) <= 0:
+        return SLOPES[1]
+    return float(2.0 ** brentq(derivative, low, high, xtol=1e-10))

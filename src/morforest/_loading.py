@@ -1,0 +1,145 @@
+"""Checks of models that come from a file: every part against every other.
+
+A damaged file is refused when it is loaded, with a ValueError that says what is wrong, and not by
+whatever goes wrong when the model is first used. The forest, its atoms and its columns check
+themselves; what an estimator holds beside them is checked here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from morforest._arrays import widen
+from morforest._atoms import AtomList
+from morforest._model import Forest
+from morforest._parameters import check_jobs
+from morforest.dictionary._base import Dictionary
+
+LARGEST_EXPONENT = 1100  # of targets: beyond those of all floats
+LARGEST_SEED = 2**63
+
+# What Python raises about objects of a wrong kind.
+SURPRISES = (TypeError, AttributeError, KeyError, IndexError, OverflowError, ValueError)
+
+
+def restore(estimator: Any, state: Any, fitted: str, check: Callable[[Any], None]) -> None:
+    """Set what a pickle holds, and check it if the attribute `fitted` says that there is a model.
+
+    A state without that attribute is one of parameters alone.
+    """
+    if not isinstance(state, dict) or not all(isinstance(name, str) for name in state):
+        raise ValueError("damaged model: the state is not a dict of attributes")
+    BaseEstimator.__setstate__(estimator, state)
+    if state.get(fitted) is None:
+        learned = [name for name in state if name.endswith("_") and not name.startswith("_")]
+        if learned:
+            raise ValueError(f"damaged model: there is {learned[0]}, but no {fitted}")
+        return
+    try:
+        for name in estimator._get_param_names():
+            require(name in state, f"the parameter {name} is missing")
+        check(estimator)
+    except SURPRISES as error:
+        if isinstance(error, ValueError) and str(error).startswith("damaged"):
+            raise
+        raise ValueError(f"damaged model: {type(error).__name__}: {error}") from None
+
+
+def require(condition: bool, what: str) -> None:
+    """Raise unless a loaded model is as it must be."""
+    if not condition:
+        raise ValueError(f"damaged model: {what}")
+
+
+def check_trees(estimator: Any) -> None:
+    """Check a forest, a tree or a boosted model."""
+    forest = estimator._forest
+    require(isinstance(forest, Forest), "_forest is not a forest")
+    check_samples_seen(estimator, forest.sample_shape)
+    check_jobs(getattr(estimator, "n_jobs", None))
+    require(type(estimator._seed) is int and 0 <= estimator._seed < LARGEST_SEED, "the seed")
+    require(isinstance(estimator.dictionary_, Dictionary), "dictionary_ is not a dictionary")
+    classes = 0
+    if isinstance(estimator, ClassifierMixin):
+        classes = check_labels(estimator.classes_)
+        require(
+            type(estimator.n_classes_) is int and estimator.n_classes_ == classes,
+            "n_classes_ is not the number of classes",
+        )
+    if "max_iter" not in estimator._get_param_names():  # trees of a forest, and not rounds
+        require(forest.class_count == classes, "the leaves do not fit the classes")
+        require(classes > 0 or forest.values == 1, "leaves of several values")
+        return
+    require(forest.class_count == 0, "leaves of boosting hold no classes")
+    outputs = classes if classes > 2 else 1
+    require(forest.values == outputs, "the leaves do not fit the classes")
+    check_numbers("_baseline", estimator._baseline, (outputs,))
+    require(
+        type(estimator._exponent) is int and abs(estimator._exponent) <= LARGEST_EXPONENT,
+        "the exponent of the targets",
+    )
+    require(isinstance(estimator._fitted_loss, tuple), "the loss")
+    require(
+        type(estimator.n_iter_) is int and estimator.n_iter_ == forest.n_trees,
+        "n_iter_ is not the number of trees",
+    )
+
+
+def check_features(estimator: Any) -> None:
+    """Check drawn atoms."""
+    atoms = estimator._atoms
+    require(isinstance(atoms, AtomList) and len(atoms) > 0, "_atoms are not atoms")
+    require(bool((atoms.count > 0).all()), "atoms without terms")
+    estimator._format = atoms.require_format(estimator._format)
+    shape = atoms.layout.shape
+    require(not estimator._format.real or atoms.layout.only_raw, "float64 cells of derived views")
+    check_samples_seen(estimator, shape)
+    check_jobs(estimator.n_jobs)
+    axis = estimator._channel_axis
+    require(axis is None or (type(axis) is int and 0 <= axis < len(shape)), "the channel axis")
+    atoms.to_core_values(np.ones(len(atoms)))  # checks the atoms themselves
+    require(isinstance(estimator.dictionary_, Dictionary), "dictionary_ is not a dictionary")
+
+
+def check_samples_seen(estimator: Any, shape: tuple[int, ...]) -> None:
+    """Check what an estimator says of the samples that it was fitted on."""
+    given = estimator.data_shape_
+    require(
+        type(given) is tuple and given == shape and all(type(length) is int for length in given),
+        f"samples of shape {given!r}, but atoms over {shape}",
+    )
+    features = estimator.n_features_in_
+    require(
+        type(features) is int and features == math.prod(shape), f"samples of {features!r} features"
+    )
+    if hasattr(estimator, "feature_names_in_"):
+        names = estimator.feature_names_in_
+        require(
+            isinstance(names, np.ndarray)
+            and names.shape == (features,)
+            and all(isinstance(name, str) for name in names.tolist()),
+            "feature_names_in_ do not fit the features",
+        )
+
+
+def check_labels(classes: Any) -> int:
+    """Check sorted class labels, and return their number."""
+    require(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_ is not a list")
+    labels = classes.tolist()  # refuses strings of no characters
+    require(bool((classes[1:] > classes[:-1]).all()), "classes_ are not sorted")
+    require(len(labels) > 0 and all(label == label for label in labels), "classes_ are not labels")
+    return len(labels)
+
+
+def check_numbers(name: str, values: Any, shape: tuple[int, ...]) -> None:
+    """Check an array of finite floats."""
+    found = widen(name, values, np.float64, len(shape), "model")
+    require(
+        isinstance(values, np.ndarray) and found.shape == shape and bool(np.isfinite(found).all()),
+        f"{name} has other numbers than the model needs",
+    )

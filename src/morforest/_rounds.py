@@ -1,0 +1,287 @@
+"""The rounds of boosting: gradients, a tree, its leaves, new scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from morforest._atoms import AtomList, RowLayout
+from morforest._fixed_point import to_core_dtype
+from morforest._losses import Loss, leaf_quantiles
+from morforest._model import Forest
+from morforest._native import Purpose, core
+from morforest._parallel import count_jobs, over_blocks, over_rows
+from morforest._table import TrainingTable
+from morforest.augment import Copier
+
+GENERATIONS = 16  # of copies per fit
+LARGEST_STEP = 2.0**900  # of gradients and curvatures; those of sensible fits are far smaller
+ATOMS_PER_CALL = 16  # that one thread computes
+ROWS_WORTH_THREADS = 4096  # fewer are left to a single thread
+ROUNDS_PER_SUBSET = 5  # rounds that share atoms, where the dictionary is a subset
+UNGUIDED = 0.1  # share of the features of guided sums that are drawn uniformly
+
+
+@dataclass
+class Boosting:
+    """Everything that the rounds of one fit share.
+
+    With a `copier` the rows are followed by copies of them, which are drawn anew a few times.
+    """
+
+    training_table: TrainingTable
+    loss: Loss
+    baseline: np.ndarray
+    order: np.ndarray  # rows in canonical order
+    count: np.ndarray  # how often each row counts in training; 0 if it is held out
+    weight: np.ndarray  # what a row counts for each time
+    held_out: np.ndarray  # rows that judge when to stop
+    held_out_weight: np.ndarray  # what each of them counts for
+    share: float  # of the training samples that each round sees
+    seed: int
+    rule: dict[str, Any]
+    l2_regularization: float
+    learning_rate: float
+    before: Forest | None = None  # rounds of an earlier fit
+    copier: Copier | None = None
+    period: int = 1  # rounds per generation of copies
+    n_jobs: int | None = 1
+    guided: bool = False  # sparse sums draw features by what the rounds so far gained from them
+
+    def __post_init__(self) -> None:
+        self.rows = len(self.order)
+        self.trees: list[Tree] = []
+        self._table: Any = self.training_table.table
+        self._subset: Any = None
+        self.scores = self._first_scores(self.training_table.samples)
+        self._gains = np.zeros(self.training_table.samples.shape[1])
+        if self.guided and self.before is not None:
+            self._add_gains(self.before.atoms, self.before.gain)
+
+    def rounds(self, numbers: range, stop: Any) -> Iterator[dict[str, np.ndarray]]:
+        """Grow the trees of some numbers one after another, each on what the last left over."""
+        for number in numbers:
+            first = number == numbers.start
+            copied = self.copier is not None and (first or number % self.period == 0)
+            if copied:
+                self._draw_copies(number // self.period)
+            if self.training_table.resolved.atoms_per_tree and (
+                first or copied or number % ROUNDS_PER_SUBSET == 0
+            ):
+                self._draw_subset(number // ROUNDS_PER_SUBSET)
+            if self.guided:
+                self._guide()
+            yield self._round(number, stop)
+
+    def _round(self, number: int, stop: Any) -> dict[str, np.ndarray]:
+        rows, outputs = self.scores.shape
+        gradient, curvature = self.loss.steps(self.scores)
+        if (self.weight != 1).any():
+            weight = self.weight[:, np.newaxis]
+            gradient, curvature = gradient * weight, curvature * weight
+        largest = max(np.abs(gradient).max(), curvature.max())
+        if not largest < LARGEST_STEP:
+            raise ValueError(
+                f"The loss overflows in round {number + 1}: learning_rate={self.learning_rate:g} "
+                "is too large for these targets; use a smaller one."
+            )
+        gradients = core.Gradients(rows, outputs)
+        gradients.set(gradient, curvature)
+        key = np.array([core.tree_key(self.seed, number)], dtype=np.uint64)
+        count = self.count
+        if self.share < 1:
+            draws = max(1, round(self.share * int(count.sum())))
+            count = core.draw_subsets(key, draws, self.order, self.count)
+        grown: dict[str, np.ndarray] = core.grow_trees(
+            self._table,
+            self.training_table.dictionary,
+            key,
+            count,
+            count,
+            self.order,
+            stop=stop,
+            criterion="gradient",
+            classes=np.empty(0, dtype=np.uint32),
+            class_count=0,
+            values=np.empty(0, dtype=np.int64),
+            bits=0,
+            gradients=gradients,
+            l2=self.l2_regularization,
+            learning_rate=self.learning_rate,
+            largest_leaf=self.loss.largest_step,
+            subset=self._subset,
+            threads=count_jobs(self.n_jobs),
+            **self.rule,
+        )
+        tree = Tree(self.training_table, grown, outputs)
+        if self._subset is None:
+            leaf = tree.leaves(self._table)
+        else:
+            leaf = tree.leaves_in_subset(self._subset, grown.pop("picked"))
+        if not np.isnan(self.loss.quantile):
+            grown["leaf_value"] = self.learning_rate * leaf_quantiles(
+                self.loss.target - self.scores[:, 0],
+                count * self.weight,
+                leaf,
+                len(grown["leaf_value"]),
+                self.loss.quantile,
+            )
+            tree.values = grown["leaf_value"].reshape(-1, outputs)
+        self.scores += tree.values[leaf]
+        self.trees.append(tree)
+        if self.guided:
+            self._add_gains(tree.atoms, grown["gain"])
+        return grown
+
+    def _add_gains(self, atoms: AtomList, gain: np.ndarray) -> None:
+        """Share the gain of each split among the features of its atom.
+
+        Gains are added one by one, so that a continued fit adds them in the same order.
+        """
+        share = gain.astype(np.float64) / np.maximum(atoms.count, 1)
+        np.add.at(self._gains, atoms.cell, np.repeat(share, atoms.count))
+
+    def _guide(self) -> None:
+        """Let sparse sums draw features in proportion to their gains, and a few uniformly."""
+        cumulated = np.cumsum(self._gains)
+        if not 0 < cumulated[-1] < np.inf:
+            return
+        uniform = np.arange(1, len(cumulated) + 1) / len(cumulated)
+        shares = (1.0 - UNGUIDED) * (cumulated / cumulated[-1]) + UNGUIDED * uniform
+        fractions = np.ldexp(np.minimum(shares, 1.0 - 2.0**-53), 64).astype(np.uint64)
+        fractions[-1] = 2**64 - 1
+        self.training_table.dictionary.guide(fractions)
+
+    def _first_scores(self, X: np.ndarray) -> np.ndarray:
+        """Return the scores of some samples before the first of these rounds."""
+        scores = np.tile(self.baseline, (len(X), 1))
+        if self.before is not None:
+            scores += self.before.predict_sum(to_core_dtype(X))
+        return scores
+
+    def _draw_subset(self, number: int) -> None:
+        """Draw the atoms of the next rounds, and compute them for every row."""
+        key = core.derive(core.tree_key(self.seed, Purpose.SUBSETS), number)
+        if self._subset is None:
+            self._subset = core.Subset(self._table, self.training_table.dictionary)
+        subset = self._subset
+        atoms = subset.draw(key, self.count, self.order)
+
+        if len(self.order) < ROWS_WORTH_THREADS or count_jobs(self.n_jobs) == 1:
+            subset.fill(0, atoms)
+        else:
+            over_rows(
+                lambda some: subset.fill(some.start, some.stop - some.start),
+                atoms,
+                ATOMS_PER_CALL,
+                self.n_jobs,
+            )
+
+    def _make_room_for_copies(self) -> None:
+        """Make room behind all rows for copies of the training rows; those held out have none."""
+        assert self.copier is not None
+        n, times = self.rows, self.copier.copies
+        train = np.flatnonzero(self.count)
+        of = np.concatenate([np.arange(n), np.tile(train, times)])
+        # One table for all generations, and no other beside it: it may be most of the memory.
+        self._table = None
+        self.training_table.release()
+        self._table = self.training_table.room(len(of))
+        over_blocks(
+            lambda part: self.training_table.fill(
+                self._table, part.start, self.training_table.X[part]
+            ),
+            self.training_table.X.shape,
+            self.n_jobs,
+        )
+        self.loss = self.loss.of(of)
+        self.count, self.weight = self.count[of], self.weight[of]
+        self._ranks = np.empty(n, dtype=np.uint32)
+        self._ranks[self.order] = np.arange(n)
+        # Copies in the canonical order of their originals.
+        among = np.argsort(self._ranks[train]).astype(np.uint32)
+        later = [n + c * len(train) + among for c in range(times)]
+        self.order = np.concatenate([self.order, *later]).astype(np.uint32)
+        self.scores = np.concatenate([self.scores, np.empty((len(of) - n, self.scores.shape[1]))])
+
+    def _draw_copies(self, generation: int) -> None:
+        """Draw new copies, and compute their scores under the model so far."""
+        assert self.copier is not None
+        copier, n = self.copier, self.rows
+        if len(self.order) == n:
+            self._make_room_for_copies()
+        train = np.flatnonzero(self.count[:n])
+        key = core.derive(core.tree_key(self.seed, Purpose.COPIES), generation)
+        forest = make_forest(self.trees) if self.trees else None
+        for c in range(copier.copies):
+            begin, of_copy = n + c * len(train), core.derive(key, c)
+
+            def draw(part: slice, begin: int = begin, of_copy: int = of_copy) -> None:
+                rows, first = train[part], begin + part.start
+                X = copier(self.training_table.samples[rows], self._ranks[rows], of_copy)
+                self.training_table.fill(self._table, first, self.training_table.read(X))
+                # In the order in which rounds add them, so that sums agree to the last bit.
+                scores = self._first_scores(X)
+                if forest is not None:
+                    forest.add_trees(self._table, first, scores)
+                self.scores[first : first + len(rows)] = scores
+
+            over_blocks(draw, (len(train), *self.training_table.samples.shape[1:]), self.n_jobs)
+
+
+class Tree:
+    """A tree of one round, as the core finds leaves in it."""
+
+    def __init__(self, table: TrainingTable, grown: dict[str, np.ndarray], outputs: int):
+        self.next = grown["next"].astype(np.int64)
+        self.values = grown["leaf_value"].reshape(-1, outputs)
+        self.real = table.cell_format.real
+        self.threshold = np.asarray(grown["threshold"], dtype=np.float64 if self.real else np.int64)
+        layout = RowLayout.from_core(table.resolved.shape, table.dictionary)
+        self.atoms = AtomList.from_core(layout, grown)
+
+    def leaves(self, cells: Any) -> np.ndarray:
+        """Return the number of the leaf that each row of a table falls into."""
+        node = make_forest([self]).find_leaves(0, cells)
+        leaf: np.ndarray = -1 - self.next[node]
+        return leaf
+
+    def leaves_in_subset(self, subset: Any, picked: np.ndarray) -> np.ndarray:
+        """Return the same from the values of a subset, of which each split has picked an atom."""
+        thresholds = split_thresholds(self.threshold, self.real)
+        node = subset.find_leaves(self.next.astype(np.int32), *thresholds.values(), picked)
+        leaf: np.ndarray = -1 - self.next[node]
+        return leaf
+
+
+def split_thresholds(threshold: np.ndarray, real: bool) -> dict[str, np.ndarray]:
+    """Return thresholds as the core takes them, of integer cells and of float64 ones."""
+    return {
+        "threshold": np.empty(0, np.int64) if real else threshold,
+        "real_threshold": threshold if real else np.empty(0),
+    }
+
+
+def make_forest(trees: list[Tree]) -> Any:
+    """Return the trees of some rounds as one forest of the core."""
+    leaves = np.cumsum([0, *(len(tree.values) for tree in trees)])
+    following = [
+        np.where(tree.next < 0, tree.next - before, tree.next)
+        for tree, before in zip(trees, leaves[:-1], strict=True)
+    ]
+    values = np.concatenate([tree.values for tree in trees])
+    threshold = np.concatenate([tree.threshold for tree in trees])
+    return AtomList.concatenate([tree.atoms for tree in trees]).to_core_forest(
+        tree_begin=np.cumsum([0, *(len(tree.next) for tree in trees)], dtype=np.int64),
+        next=np.concatenate(following).astype(np.int32),
+        class_count=0,
+        distribution_size=np.empty(0, np.uint32),
+        distribution_class=np.empty(0, np.uint32),
+        distribution_weight=np.empty(0, np.uint32),
+        leaf_value=values.ravel(),
+        values=values.shape[1],
+        **split_thresholds(threshold, trees[0].real),
+    )

@@ -1,0 +1,394 @@
+"""From parameters and data to a training task.
+
+Forests, boosting and ``dictionary="auto"`` prepare their fits here, by plain functions that take
+settings and know no estimator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from morforest import _parameters as check
+from morforest import _validation as validation
+from morforest._bagging import canonical_order, make_bagging
+from morforest._columns import PENALTIES
+from morforest._fixed_point import (
+    WEIGHT_LIMIT,
+    TargetFormat,
+    choose_target_format,
+    whole_weights,
+)
+from morforest._grow import GrowthTask
+from morforest._losses import make_loss
+from morforest._model import Forest
+from morforest._native import Purpose, core
+from morforest._rounds import GENERATIONS, Boosting
+from morforest._table import make_table
+from morforest.augment import make_copier
+from morforest.dictionary._base import ResolvedDictionary, resolve
+
+UNLIMITED = 2**64 - 1
+EMPTY_CLASSES = np.empty(0, dtype=np.uint32)
+EMPTY_VALUES = np.empty(0, dtype=np.int64)
+# Criteria by the names that users give them; the core knows each under one name only.
+CRITERIA = {
+    "gini": "gini",
+    "entropy": "entropy",
+    "log_loss": "entropy",
+    "squared_error": "squared_error",
+    "absolute_error": "absolute_error",
+    "poisson": "poisson",
+}
+MAX_MEAN_COUNT = 64  # boosting takes whole-number weights for repeated samples up to this mean
+SMALL_DATA = 5000  # training samples up to which a round of boosting sees most of them
+LEAF_SAMPLES = 20  # of a leaf of boosting, where a round has enough
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Checked training samples; those of weight zero are left out."""
+
+    X: np.ndarray  # flat rows
+    target: np.ndarray  # class numbers, or numbers for regression
+    weights: np.ndarray | None
+    shape: tuple[int, ...]  # of one sample
+    channel_axis: int | None  # as users give it: an axis of X
+    classes: np.ndarray | None = None  # labels in the order of their numbers; None for regression
+    kept: np.ndarray | None = None  # rows that were kept of those given; None for all
+    n_given: int = 0  # number of rows before those of weight zero were left out
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, 0 for regression."""
+        return 0 if self.classes is None else len(self.classes)
+
+    def of(self, rows: np.ndarray) -> TrainingData:
+        """Return some of the samples."""
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, X=self.X[rows], target=self.target[rows], weights=weights, kept=rows)
+
+
+@dataclass(frozen=True)
+class GrowthSettings:
+    """When nodes are split, and by what: the parameters as users give them."""
+
+    criterion: str
+    splitter: str = "histogram"
+    max_features: Any = "auto"
+    max_depth: int | None = None
+    min_samples_split: int | float = 2
+    min_samples_leaf: int | float = 1
+    min_weight_fraction_leaf: float = 0.0
+    min_impurity_decrease: float = 0.0
+    max_leaf_nodes: int | None = None
+
+
+@dataclass(frozen=True)
+class BaggingSettings:
+    """Which samples each tree sees, and what they count for."""
+
+    bootstrap: bool | str = "auto"
+    max_samples: int | float | None = None
+    out_of_bag: bool = False  # rows that bags leave out will be asked for
+    class_weight: Any = None
+
+
+@dataclass(frozen=True)
+class ForestSettings:
+    """Everything about the training of a forest but the data and the number of trees."""
+
+    growth: GrowthSettings
+    bagging: BaggingSettings = field(default_factory=BaggingSettings)
+    augment: Any = None
+    seed: int = 0
+    n_jobs: int | None = None
+
+
+@dataclass(frozen=True)
+class BoostingSettings:
+    """Everything about the training of boosted trees but the data."""
+
+    loss: str
+    quantile: float
+    learning_rate: float
+    max_iter: int
+    max_features: Any
+    splitter: str
+    subsample: float | str
+    max_depth: int | None
+    min_samples_leaf: int | float | str
+    max_leaf_nodes: int | None
+    l2_regularization: float
+    validation_fraction: float | None  # None holds no samples out
+    augment: Any
+    class_weight: Any
+    seed: int
+    n_jobs: int | None
+    guided: bool  # sparse sums prefer features that earlier rounds gained from
+
+
+def resolve_for(dictionary: Any, data: TrainingData) -> ResolvedDictionary:
+    """Resolve a dictionary for samples; what its owner changes later does not reach the result."""
+    resolved = resolve(dictionary, data.shape, data.channel_axis)
+    return replace(resolved, dictionary=clone(resolved.dictionary))
+
+
+def prepare_forest(
+    data: TrainingData,
+    resolved: ResolvedDictionary,
+    settings: ForestSettings,
+    before: Forest | None = None,
+    earlier: Any = None,
+) -> GrowthTask:
+    """Turn samples and settings into what the trees of a forest share.
+
+    The new trees may follow those of a forest grown `before` with the dictionary `earlier`.
+    """
+    whole = None if data.weights is None else whole_weights(data.weights)
+    fractional = data.weights if whole is None else None
+    total = len(data.X) if whole is None else int(whole.sum())
+    draws = _bag_size(settings.bagging, total, resolved.combines)
+    rule = _growth_rule(settings.growth, data, draws or total, resolved)
+    class_weight = _class_weight(settings.bagging.class_weight, data)
+    copier = make_copier(settings.augment, resolved.shape, resolved.channel_axis, data.X)
+    times = 1 + (copier.copies if copier else 0)
+
+    # Nothing above takes long, so that mistakes show at once.
+    training_table = make_table(
+        data.X, resolved, settings.seed, settings.n_jobs, before, earlier, resolved.combines
+    )
+    tree_weight = WEIGHT_LIMIT if fractional is not None and not draws else draws or total
+    targets, target_format = _encode_target(data, tree_weight * times, settings.growth.criterion)
+    if target_format is not None:
+        decrease = np.ldexp(rule["min_impurity_decrease"], -target_format.gain_exponent)
+        rule["min_impurity_decrease"] = float(decrease)
+    bagging = make_bagging(
+        training_table.hash,
+        data.target,
+        whole,
+        fractional,
+        draws,
+        class_weight,
+        np.empty(0) if data.classes is None else data.classes,
+        EMPTY_CLASSES if data.classes is None else data.target,
+        times,
+    )
+    return GrowthTask(training_table, bagging, settings.seed, targets, rule, copier, target_format)
+
+
+def _bag_size(settings: BaggingSettings, total: int, combines: bool) -> int:
+    """Return how many samples each tree draws, or 0 if it sees all of them."""
+    free = isinstance(settings.bootstrap, str) and not settings.out_of_bag
+    if not settings.bootstrap or (free and settings.max_samples is None and combines):
+        return 0
+    if settings.max_samples is None:
+        return total
+    size = check.count_or_fraction("max_samples", settings.max_samples, total)
+    if size > total:
+        raise ValueError(
+            f"max_samples={settings.max_samples!r} must not exceed the {total} samples."
+        )
+    return size
+
+
+def _growth_rule(
+    settings: GrowthSettings, data: TrainingData, samples: int, resolved: ResolvedDictionary
+) -> dict[str, Any]:
+    """Gather the growth rule as the core takes it, for trees of so many samples."""
+    split = check.count_or_fraction("min_samples_split", settings.min_samples_split, samples)
+    leaf = check.count_or_fraction("min_samples_leaf", settings.min_samples_leaf, samples)
+    return {
+        "criterion": CRITERIA[settings.criterion],
+        "splitter": settings.splitter,
+        "candidates": _candidates(settings.max_features, data, resolved),
+        "penalties": list(PENALTIES) if resolved.combines else [],
+        "max_depth": limit(settings.max_depth),
+        "min_samples_split": limit(max(2, split)),
+        "min_samples_leaf": limit(leaf),
+        "min_weight_fraction_leaf": float(settings.min_weight_fraction_leaf),
+        "min_impurity_decrease": float(settings.min_impurity_decrease),
+        "max_leaf_nodes": limit(settings.max_leaf_nodes),
+    }
+
+
+def _candidates(max_features: Any, data: TrainingData, resolved: ResolvedDictionary) -> int:
+    """Return how many candidates each node of a forest draws."""
+    if isinstance(max_features, str) and max_features == "auto":
+        max_features = "sqrt" if data.n_classes else 1 / 3
+        if resolved.combines:
+            max_features = validation.COMBINED_CANDIDATES
+    candidates = validation.candidate_count(max_features, data.X.shape[1])
+    most = validation.MAX_COMBINED_CANDIDATES
+    if resolved.combines and min(candidates, resolved.n_shared_atoms or candidates) > most:
+        raise ValueError(
+            f"max_features={max_features!r} asks for {candidates} candidates at each node, but "
+            f"at most {most} can be combined: give a smaller max_features, or combine=None."
+        )
+    return candidates
+
+
+def limit(value: int | None) -> int:
+    """Return a limit as the core takes it; no tree reaches 2^32 of anything."""
+    return UNLIMITED if value is None else min(int(value), 2**32)
+
+
+def _class_weight(class_weight: Any, data: TrainingData) -> Any:
+    """Return a factor for each class, or "balanced_subsample", which each bag decides itself."""
+    if class_weight is None or data.classes is None:
+        return None
+    weights = np.ones(len(data.X)) if data.weights is None else data.weights
+    factors = validation.class_factors(class_weight, data.classes, data.target, weights)
+    return class_weight if class_weight == "balanced_subsample" else factors
+
+
+def _encode_target(
+    data: TrainingData, tree_weight: int, criterion: str
+) -> tuple[dict[str, Any], TargetFormat | None]:
+    """Return targets as the core takes them: class numbers, or numbers in fixed point."""
+    if data.n_classes:
+        return {
+            "classes": data.target,
+            "class_count": data.n_classes,
+            "values": EMPTY_VALUES,
+            "bits": 0,
+        }, None
+    chosen = choose_target_format(data.target, tree_weight, criterion)
+    return {
+        "classes": EMPTY_CLASSES,
+        "class_count": 0,
+        "values": chosen.encode(data.target),
+        "bits": chosen.bits + chosen.scale,
+    }, chosen
+
+
+def prepare_boosting(
+    data: TrainingData,
+    resolved: ResolvedDictionary,
+    settings: BoostingSettings,
+    before: Forest | None = None,
+    earlier: Any = None,
+    baseline: np.ndarray | None = None,
+) -> Boosting:
+    """Turn samples and settings into what the rounds of boosting share.
+
+    The new rounds may follow those of a model fitted `before` with the dictionary `earlier`, which
+    began at a `baseline`.
+    """
+    if resolved.combine == "ridge":
+        raise ValueError(
+            f"dictionary={resolved.dictionary!r} asks for learned combinations of atoms, which "
+            'boosting does not offer: use combine="auto" or combine=None.'
+        )
+    count, weight = _count_and_weight(data, settings.class_weight)
+    copier = make_copier(settings.augment, resolved.shape, resolved.channel_axis, data.X)
+    max_features = settings.max_features
+    if isinstance(max_features, str) and max_features == "auto":
+        max_features = None if len(resolved.shape) == 1 else "sqrt"
+    candidates = validation.candidate_count(max_features, data.X.shape[1])
+
+    training_table = make_table(data.X, resolved, settings.seed, settings.n_jobs, before, earlier)
+    order = canonical_order(training_table.hash, data.target, data.weights)
+    held_out = _hold_out(data, order, settings.validation_fraction, settings.seed)
+    held_out_weight = (count * weight)[held_out]
+    count = np.where(held_out, 0, count).astype(np.uint32)
+    share = share_of_round(settings.subsample, int(count.sum()))
+    leaf = samples_of_leaf(settings.min_samples_leaf, max(1, round(share * int(count.sum()))))
+    loss = make_loss(
+        settings.loss, data.target, weight, classes=data.n_classes, quantile=settings.quantile
+    )
+    if baseline is None:
+        trained = loss.of(np.flatnonzero(count))
+        trained.weight = trained.weight * count[count > 0]
+        baseline = trained.baseline()
+    rule = {
+        "splitter": settings.splitter,
+        "candidates": candidates,
+        "max_depth": limit(settings.max_depth),
+        "min_samples_split": 2,
+        "min_samples_leaf": limit(leaf),
+        "min_weight_fraction_leaf": 0.0,
+        "min_impurity_decrease": 0.0,
+        "max_leaf_nodes": limit(settings.max_leaf_nodes),
+    }
+    return Boosting(
+        training_table=training_table,
+        loss=loss,
+        baseline=baseline,
+        order=order,
+        count=count,
+        weight=weight,
+        held_out=np.flatnonzero(held_out),
+        held_out_weight=held_out_weight,
+        share=share,
+        seed=settings.seed,
+        rule=rule,
+        l2_regularization=float(settings.l2_regularization),
+        learning_rate=float(settings.learning_rate),
+        before=before,
+        copier=copier,
+        period=max(1, -(-int(settings.max_iter) // GENERATIONS)),
+        n_jobs=settings.n_jobs,
+        guided=settings.guided,
+    )
+
+
+def _count_and_weight(data: TrainingData, class_weight: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return how often each row counts in boosting, and by what its loss is multiplied."""
+    whole = None if data.weights is None else whole_weights(data.weights)
+    if whole is not None and whole.sum() > MAX_MEAN_COUNT * len(data.X):
+        whole = None  # so many samples would take long: weights then multiply the loss instead
+    count = np.ones(len(data.X), dtype=np.uint32) if whole is None else whole
+    weight = np.ones(len(data.X)) if data.weights is None or whole is not None else data.weights
+    if class_weight is not None and data.classes is not None:
+        factors = validation.class_factors(class_weight, data.classes, data.target, weight * count)
+        weight = weight * factors[data.target]
+    return count, weight
+
+
+def _hold_out(
+    data: TrainingData, order: np.ndarray, fraction: float | None, seed: int
+) -> np.ndarray:
+    """Mark the rows that judge when to stop: the same share of each class."""
+    held_out = np.zeros(len(data.X), dtype=bool)
+    if fraction is None:
+        return held_out
+    strata = [np.arange(len(data.X))]
+    if data.n_classes:
+        strata = [np.flatnonzero(data.target == k) for k in range(data.n_classes)]
+    key = np.array([core.tree_key(seed, Purpose.HELD_OUT)], dtype=np.uint64)
+    for rows in strata:
+        count = np.zeros(len(data.X), dtype=np.uint32)
+        count[rows] = 1
+        draws = min(round(fraction * len(rows)), len(rows) - 1)
+        held_out |= core.draw_subsets(key, max(draws, 0), order, count) > 0
+    if not held_out.any():
+        raise ValueError(
+            f"early_stopping=True with validation_fraction={fraction} holds no sample out of "
+            f"{len(data.X)}: give a larger fraction, or no early_stopping."
+        )
+    return held_out
+
+
+def share_of_round(subsample: Any, samples: int) -> float:
+    """Return the share of the training samples that each round of boosting sees."""
+    if isinstance(subsample, str) and subsample == "auto":
+        return 0.8 if samples <= SMALL_DATA else 0.5
+    if not check.is_number(subsample) or not 0 < subsample <= 1:
+        raise ValueError(f'subsample must be a number in (0, 1] or "auto", got {subsample!r}.')
+    return float(subsample)
+
+
+def samples_of_leaf(min_samples_leaf: Any, samples: int) -> int:
+    """Return how many samples each leaf needs, where a round of boosting has so many."""
+    if isinstance(min_samples_leaf, str) and min_samples_leaf == "auto":
+        return min(LEAF_SAMPLES, max(1, samples // 3))
+    if isinstance(min_samples_leaf, str):
+        raise ValueError(
+            'min_samples_leaf must be an integer of at least 1, a float in (0, 1] or "auto", got '
+            f"{min_samples_leaf!r}."
+        )
+    return check.count_or_fraction("min_samples_leaf", min_samples_leaf, samples)

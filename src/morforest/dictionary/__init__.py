@@ -1,0 +1,35 @@
+"""Dictionaries: where a forest draws its split candidates from.
+
+A forest splits a node by comparing ``a @ x`` with a threshold. The vectors ``a``, called atoms,
+are drawn at random from a dictionary, which describes the manifold of the data: single features
+(:class:`Axis`, a random forest), sparse signed combinations (:class:`SparseOblique`, SPORF), sums
+over patches of neighbours (:class:`Patch`, MORF), differences of such sums (:class:`Haar`,
+:class:`Pair`), variances (:class:`Variance`), weighted patches (:class:`Kernel`), or atoms of your
+own (:class:`Atoms`). :class:`Mixture` combines dictionaries, :class:`Subset` restricts each tree to
+a few atoms, and :class:`SharedAtoms` restricts a whole forest.
+"""
+
+from morforest.dictionary._boxes import Haar, Pair, Patch, Variance
+from morforest.dictionary._compose import Mixture, SharedAtoms, Subset
+from morforest.dictionary._features import Atoms, Axis, SparseOblique
+from morforest.dictionary._kernels import Kernel
+from morforest.dictionary._views import Difference, Gradient, Magnitude, Raw, Square
+
+__all__ = [
+    "Atoms",
+    "Axis",
+    "Difference",
+    "Gradient",
+    "Haar",
+    "Kernel",
+    "Magnitude",
+    "Mixture",
+    "Pair",
+    "Patch",
+    "Raw",
+    "SharedAtoms",
+    "SparseOblique",
+    "Square",
+    "Subset",
+    "Variance",
+]
