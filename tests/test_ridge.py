@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import warnings
 
 import numpy as np
 import oracle_ridge as oracle
@@ -15,6 +16,7 @@ from morforest import (
     AtomFeatures,
     AtomRidgeClassifier,
     AtomRidgeRegressor,
+    Axis,
     Haar,
     Mixture,
     Patch,
@@ -76,6 +78,8 @@ def test_dictionaries_by_default():
         ({"n_atoms": 0}, "n_atoms"),
         ({"alphas": []}, "alphas"),
         ({"alphas": [0.0]}, "alphas"),
+        ({"alphas": [1e-308]}, "alphas must be.*1e-50 to 1e\\+50"),
+        ({"alphas": [1.0, 1e308]}, "alphas must be.*1e-50 to 1e\\+50"),
         ({"dictionary": "auto"}, "auto"),
         ({"dictionary": 3}, "dictionary"),
         ({"channel_axis": 9}, "channel_axis"),
@@ -95,6 +99,26 @@ def test_bad_parameters_are_named(parameters, message):
     X, y = bumps(12)
     with pytest.raises((ValueError, TypeError), match=message):
         AtomRidgeClassifier(**{"n_atoms": 10, **parameters}).fit(X, y)
+
+
+@pytest.mark.parametrize("n", [8, 60])  # fewer rows than atoms, and more
+@pytest.mark.parametrize("alphas", [[1e-50], [1e50], [1e-50, 1.0, 1e50]])
+def test_extreme_penalties_give_finite_probabilities(n, alphas):
+    X, y = bumps(n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = AtomRidgeClassifier(Axis(), 20, alphas=alphas, random_state=0).fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("n_jobs", [0, "many", 10**30])
+def test_numbers_of_jobs_are_checked_again_after_the_fit(n_jobs):
+    X, y = bumps(12)
+    model = AtomRidgeClassifier(Axis(), 10).fit(X, y).set_params(n_jobs=n_jobs)
+    features = AtomFeatures(Axis(), 10).fit(X).set_params(n_jobs=n_jobs)
+    for call in (model.predict, features.transform):
+        with pytest.raises(ValueError, match="n_jobs must be"):
+            call(X)
 
 
 def test_bad_targets_are_explained():

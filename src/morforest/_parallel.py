@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from joblib import Parallel, delayed, effective_n_jobs
 
 from morforest._fixed_point import blocks
+from morforest._parameters import check_jobs
 
 Result = TypeVar("Result")
 
@@ -21,6 +22,7 @@ BLOCKS_PER_JOB = 4  # fewer blocks of rows are not worth a thread
 
 def count_jobs(n_jobs: int | None, most: int | None = None) -> int:
     """Return how many workers `n_jobs` means, at least one and at most as many as given."""
+    check_jobs(n_jobs)  # once more: it may have been set after the fit
     jobs = int(effective_n_jobs(n_jobs))
     return max(1, jobs if most is None else min(jobs, most))
 

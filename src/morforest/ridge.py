@@ -30,6 +30,7 @@ from morforest.features import AtomFeatures
 __all__ = ["AtomRidgeClassifier", "AtomRidgeRegressor"]
 
 LARGEST = 8.0  # standard deviations: standardised atoms are clipped there
+LEAST_PENALTY, MOST_PENALTY = 1e-50, 1e50  # squares of either are far from overflow
 PENALTIES = tuple(np.logspace(-3, 4, 15))
 HELD_VALUES = 1 << 24  # of atoms of all training samples, held in float64 before they are scaled
 BLOCK_VALUES = 1 << 22  # of atoms of samples to predict, held in float64 at a time
@@ -94,13 +95,13 @@ class _AtomRidge(BaseEstimator):
     def _penalties(self) -> np.ndarray:
         try:
             alphas = np.asarray(PENALTIES if self.alphas is None else self.alphas, dtype=np.float64)
-            good = alphas.ndim == 1 and len(alphas) and np.isfinite(alphas).all()
+            good = alphas.ndim == 1 and len(alphas) and (alphas >= LEAST_PENALTY).all()
         except (TypeError, ValueError):
             good = False
-        if not good or not (alphas > 0).all():
+        if not good or not (alphas <= MOST_PENALTY).all():
             raise ValueError(
-                "alphas must be None or a list of positive numbers, such as [0.1, 1, 10], got "
-                f"{self.alphas!r}."
+                "alphas must be None or a list of positive numbers, such as [0.1, 1, 10], from "
+                f"{LEAST_PENALTY} to {MOST_PENALTY}, got {self.alphas!r}."
             )
         return alphas
 
@@ -405,17 +406,6 @@ class AtomRidgeClassifier(ClassifierMixin, _AtomRidge):
                 f"{self.class_weight!r}."
             )
         factors = class_factors(self.class_weight, classes, codes, weights)
-        if isinstance(self.class_weight, dict):
-            known = set(classes.tolist())
-            given = {
-                getattr(label, "item", lambda label=label: label)() for label in self.class_weight
-            }
-            if given - known and known - given:
-                raise ValueError(
-                    f"class_weight has labels that are not in y, {sorted(given - known, key=str)}, "
-                    f"and lacks some that are, {sorted(known - given, key=str)}: name the classes "
-                    "as y does."
-                )
         found: np.ndarray = weights * factors[codes]
         if not (found > 0).any():
             raise ValueError(
