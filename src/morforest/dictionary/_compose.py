@@ -41,16 +41,20 @@ class Mixture(Dictionary):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Get parameters; with `deep`, those of the dictionaries too, prefixed by position."""
         params: dict[str, Any] = super().get_params(deep=False)
-        if deep:
+        # A fit says what is wrong with anything but a list of dictionaries.
+        if deep and isinstance(self.dictionaries, (list, tuple)):
             for i, part in enumerate(self.dictionaries):
                 params[str(i)] = part
-                params.update({f"{i}__{k}": v for k, v in part.get_params(deep=True).items()})
+                if isinstance(part, Dictionary):
+                    params.update({f"{i}__{k}": v for k, v in part.get_params(deep=True).items()})
         return params
 
     def set_params(self, **params: Any) -> Mixture:
         """Set parameters; ``0__max_size`` is `max_size` of the first dictionary, ``0`` itself."""
         own = {k: v for k, v in params.items() if k in ("dictionaries", "weights")}
         super().set_params(**own)
+        if len(own) == len(params):
+            return self
         replaced = list(self.dictionaries)
         for name, value in params.items():
             position, _, rest = name.partition("__")
@@ -62,7 +66,10 @@ class Mixture(Dictionary):
                     "use dictionaries, weights, or a position such as '0__max_size'."
                 )
             if rest:
-                replaced[int(position)].set_params(**{rest: value})
+                part = replaced[int(position)]
+                if not isinstance(part, Dictionary):
+                    raise ValueError(f"Invalid parameter {name!r}: {part!r} is no dictionary.")
+                part.set_params(**{rest: value})
             else:
                 replaced[int(position)] = value
         self.dictionaries = replaced
