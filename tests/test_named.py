@@ -116,7 +116,8 @@ def test_bad_names_and_axes_are_explained():
     [((8, 9, 3), -1), ((8, 9, 1), -1), ((8, 9, 4), -1), ((3, 8, 9), 1), ((1, 8, 9), 1)],
 )
 def test_images_ask_for_their_colours(shape, axis):
-    message = rf'"image" needs to know the channel axis.*Pass channel_axis={axis} if.*"patch"'
+    remedy = "or drop the axis of length one" if 1 in shape else 'if.*"patch"'
+    message = rf'"image" needs to know the channel axis.*Pass channel_axis={axis},? {remedy}'
     with pytest.raises(ValueError, match=message):
         choose_dictionary("image", shape, None)
     choose_dictionary("image", shape, axis)
@@ -188,6 +189,14 @@ def test_series_given_as_a_table_get_a_hint(make, model):
         clone(model).fit(X.reshape(60, 10, 5), y)
         for dictionary in ("sporf", "series", Patch()):
             clone(model).set_params(dictionary=dictionary).fit(X, y)
+
+
+@pytest.mark.parametrize("length", [30, 100, 300])
+def test_random_walks_always_get_a_hint(length):
+    for seed in range(20):
+        X = np.random.default_rng(seed).normal(size=(60, length)).cumsum(axis=1)
+        assert looks_like_series(X)
+        assert not looks_like_series(X[:, np.random.default_rng(0).permutation(length)])
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer, load_diabetes])

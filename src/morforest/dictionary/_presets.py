@@ -93,7 +93,10 @@ def looks_like_series(X: np.ndarray) -> bool:
     if len(near) < FEWEST_COLUMNS // 2:
         return False
     anywhere = np.abs(_correlations(X, rows, first, other))
-    return bool(np.quantile(near, 0.1) > 0.5 and np.median(near) > np.median(anywhere) + 0.2)
+    typical, background = np.median(near), np.median(anywhere)
+    # All columns of a random walk are alike, but neighbours explain nearly all of each other.
+    closer = typical > background + 0.2 or 1 - typical < (1 - background) / 5
+    return bool(np.quantile(near, 0.1) > 0.5 and closer)
 
 
 def _correlations(
@@ -122,6 +125,11 @@ def _ask(shape: SampleShape) -> str:
     """Ask for the channel axis of samples that look like colour images."""
     axis = _colour_axis(shape)
     length = shape.lengths[0 if axis == 1 else -1]
+    if length == 1:
+        return (
+            f"samples of shape {shape} look like images with one colour channel. Pass "
+            f"channel_axis={axis}, or drop the axis of length one."
+        )
     return (
         f"samples of shape {shape} look like images with {length} colour channels. Pass "
         f"channel_axis={axis} if they are; if that axis is depth and not colour, use "
