@@ -558,6 +558,33 @@ def test_an_unknown_part_of_a_mixture_is_named():
         model.set_params(dictionary__first=Axis())
 
 
+@pytest.mark.parametrize("dictionaries", ["patch", Axis(), None, ["patch", Axis()], [None]])
+def test_parameters_of_a_wrong_mixture_can_be_read_and_set(dictionaries):
+    """A search, and the repr, read them before a fit says what is wrong."""
+    model = MorfClassifier(Mixture(dictionaries))
+    assert model.get_params()["dictionary__dictionaries"] is dictionaries
+    model.set_params(dictionary__weights=[1.0])
+    with pytest.raises((ValueError, TypeError), match="dictionaries must"):
+        model.fit(np.zeros((4, 3)), [0, 1, 0, 1])
+    model.set_params(dictionary__dictionaries=[Axis(), Patch()], dictionary__1__max_size=2)
+    assert model.get_params()["dictionary__1__max_size"] == 2
+
+
+def test_parameters_of_what_is_no_dictionary_are_refused():
+    with pytest.raises(ValueError, match="'0__max_size': 'patch' is no dictionary"):
+        Mixture(["patch", Axis()]).set_params(**{"0__max_size": 3})
+
+
+def test_huge_and_tiny_targets_give_no_warnings():
+    X = np.random.default_rng(0).normal(size=(40, 4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tiny = MorfRegressor(n_estimators=2, min_impurity_decrease=0.01).fit(X, X[:, 0] * 1e-300)
+        huge = MorfRegressor(n_estimators=2).fit(X, X[:, 0] * 1e200)
+        assert [len(tree) for tree in tiny.splits_] == [0, 0]  # 0.01 is more than all variance
+        assert np.isinf(huge.splits_[0].gain[0])  # the square of 1e200
+
+
 @pytest.mark.parametrize("n", [-1, 1.5, "many", True, 10**30])
 def test_sampling_refuses_bad_numbers(n):
     with pytest.raises(ValueError, match=f"n must be .*{n!r}"):

@@ -26,6 +26,7 @@ from sklearn.metrics import balanced_accuracy_score, mean_absolute_error, r2_sco
 
 from morforest import (
     Axis,
+    MorfBoostingClassifier,
     MorfTreeClassifier,
     MorfTreeRegressor,
     Patch,
@@ -530,8 +531,19 @@ def test_a_class_of_weight_zero_is_never_predicted():
 def test_class_weights_take_string_labels():
     X, y = unbalanced()
     names = np.array(["apple", "pear", "plum"])[y]
-    strings = classifier(class_weight={"apple": 3, "nothing": 7}).fit(X, names)
-    assert_same_forest(strings, classifier(class_weight={0: 3}).fit(X, y))
+    expected = classifier(class_weight={0: 3}).fit(X, y)
+    for class_weight in ({"apple": 3}, {"apple": 3, "pear": 1, "plum": 1, "nothing": 7}):
+        strings = classifier(class_weight=class_weight).fit(X, names)
+        assert_same_forest(strings, expected)
+
+
+def test_class_weights_for_other_labels_than_those_of_y_are_refused():
+    """As in scikit-learn: most likely the labels are written in another way than in y."""
+    X, y = unbalanced()
+    message = r"labels that are not in y, \['0'\], and lacks some that are, \[0, 2\]"
+    for make in (classifier, MorfBoostingClassifier):
+        with pytest.raises(ValueError, match=message):
+            make(class_weight={"0": 3, 1: 2}).fit(X, y)
 
 
 def test_balancing_helps_the_rare_class():

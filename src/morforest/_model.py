@@ -342,7 +342,8 @@ class Forest:
 
     def gains(self) -> np.ndarray:
         """Return each split's decrease in impurity, times its share of the tree's weight."""
-        gains: np.ndarray = np.ldexp(self.gain.astype(np.float64), self.gain_exponent)
+        with np.errstate(over="ignore"):  # squares of huge targets are beyond all floats
+            gains: np.ndarray = np.ldexp(self.gain.astype(np.float64), self.gain_exponent)
         return gains
 
     def matrix(self) -> sp.csr_matrix:

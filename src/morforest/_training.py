@@ -164,7 +164,8 @@ def prepare_forest(
     tree_weight = WEIGHT_LIMIT if fractional is not None and not draws else draws or total
     targets, target_format = _encode_target(data, tree_weight * times, settings.growth.criterion)
     if target_format is not None:
-        decrease = np.ldexp(rule["min_impurity_decrease"], -target_format.gain_exponent)
+        with np.errstate(over="ignore"):  # beside tiny targets, no split decreases so much
+            decrease = np.ldexp(rule["min_impurity_decrease"], -target_format.gain_exponent)
         rule["min_impurity_decrease"] = float(decrease)
     bagging = make_bagging(
         training_table.hash,

@@ -223,8 +223,7 @@ def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
 
 def candidate_count(max_features: Any, features: int) -> int:
     """Resolve `max_features` to the number of atoms drawn at each node."""
-    if isinstance(max_features, str):
-        check_choice("max_features", max_features, ("sqrt", "log2"))
+    if isinstance(max_features, str) and max_features in ("sqrt", "log2"):
         count = math.sqrt(features) if max_features == "sqrt" else math.log2(features)
     elif max_features is None:
         count = features
@@ -259,17 +258,29 @@ def class_factors(
         return factors
     if not isinstance(class_weight, dict):
         raise ValueError(
-            'class_weight must be None, "balanced", "balanced_subsample" or a dict from class to '
-            f"weight, got {class_weight!r}."
+            'class_weight must be None, a name such as "balanced" or a dict from class to weight, '
+            f"got {class_weight!r}."
         )
     factors = np.ones(len(classes))
     positions = {label: i for i, label in enumerate(classes.tolist())}
+    named: set[Any] = set()
+    unknown = []
     for label, weight in class_weight.items():
         key = label.item() if isinstance(label, np.generic) else label
         if not is_number(weight) or not 0 <= weight < math.inf:
             raise ValueError(f"class_weight of {label!r} must be zero or positive, got {weight!r}.")
-        if key in positions:  # labels that do not occur are allowed, as in scikit-learn
+        if key in positions:
             factors[positions[key]] = weight
+            named.add(key)
+        else:
+            unknown.append(label)
+    # As in scikit-learn, a label may be missing in y, or a class in the dict, but not both at once,
+    # which is how a label looks that is written in another way than in y.
+    if unknown and len(named) < len(classes):
+        raise ValueError(
+            f"class_weight has labels that are not in y, {unknown}, and lacks some that are, "
+            f"{[label for label in positions if label not in named]}: name the classes as y does."
+        )
     if not factors[codes].any():
         raise ValueError(
             f"class_weight={class_weight!r} is zero for every class in y: one must be positive."
