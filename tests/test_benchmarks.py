@@ -164,3 +164,13 @@ def test_smoke_runs_are_small():
     assert smoke.arguments(["--only", "demo"]).only == ["demo"]
     with pytest.raises(SystemExit):
         smoke.arguments(["--only", "nothing"])
+
+
+def test_a_smoke_run_fails_if_its_target_or_its_check_does(tmp_path, monkeypatch):
+    (tmp_path / "Makefile").write_text("good:\n\ttrue\nbad:\n\tfalse\n")
+    monkeypatch.setattr(smoke, "TARGETS", {"good": {}, "bad": {}})
+    monkeypatch.setattr(smoke, "UNCHANGED", {})
+    assert smoke.run("good", tmp_path)
+    assert not smoke.run("bad", tmp_path)
+    monkeypatch.setattr(smoke, "UNCHANGED", {"good": ["false"]})
+    assert not smoke.run("good", tmp_path)
