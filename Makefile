@@ -141,6 +141,7 @@ endif
 
 types: .venv/.test | lint
 	@echo "== mypy"
+	@cp .venv/lib/python*/site-packages/morforest/_core.pyi src/morforest/
 	@$(BIN)/mypy src/morforest
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer

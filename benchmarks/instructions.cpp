@@ -9,7 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "grow.hpp"
+#include "growth/grow.hpp"
+#include "projection/byte_patches.hpp"
+#include "projection/with_projection.hpp"
 
 using namespace morf;
 
@@ -85,11 +87,18 @@ Work regression() {
 
 // Callgrind counts inside this function alone, so its name must survive the compiler.
 extern "C" __attribute__((noinline)) std::size_t measured(const Work& work, const Bag& bag) {
-  const Table table(work.x.data(), work.rows(), work.dictionary, work.type, Quantiser(work.shift, 0x1.0p61));
-  const Targets targets{work.classes.data(), work.class_count, work.values.data(), work.bits};
+  const auto features = static_cast<std::size_t>(work.dictionary.features());
+  const Table table({work.x.data(), work.rows(), features}, work.dictionary.layout(), work.type, Quantiser(work.shift, 0x1.0p61));
+  Targets targets{.bits = work.bits};
+  if (work.class_count > 0) targets.classes = work.classes, targets.class_count = work.class_count;
+  else targets.values = work.values;
   std::size_t nodes = 0;
   for (std::uint64_t tree = 0; tree < work.trees; ++tree)
-    nodes += grow_tree(table, work.dictionary, targets, bag, work.rule, tree + 1, [](std::size_t) {}).next.size();
+    with_projection(table, work.dictionary, [&]<class Value>(Projection<Value>& projection) {
+      Trees grown;
+      grow_tree(projection, work.dictionary, tree + 1, bag, targets, work.rule, [](std::size_t) {}, grown);
+      nodes += grown.next.size();
+    });
   return nodes;
 }
 

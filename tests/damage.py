@@ -32,6 +32,7 @@ import traceback
 import warnings
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 import morforest
 from morforest import (
@@ -392,6 +393,8 @@ def try_state(name, seed, number):
             return "exception", traceback.format_exc()
         try:
             use(loaded)
+        except NotFittedError:  # a state without attributes is that of an unfitted model
+            return "refused", ""
         except BaseException:
             return "exception", traceback.format_exc()
     return "works", ""

@@ -42,7 +42,7 @@ from morforest._fixed_point import choose_format, choose_target_format, fixed_we
 from morforest._table import TrainingTable
 from morforest.dictionary._base import resolve
 from morforest.dictionary._shape import SampleShape
-from morforest.dictionary._views import KINDS
+from morforest.dictionary._views import View
 
 CLASSIFICATION = ("gini", "entropy", "log_loss")
 REGRESSION = ("squared_error", "absolute_error", "poisson")
@@ -112,11 +112,6 @@ def views_of(dictionary, shape, channel_axis):
         squares = {"raw": "square", "difference": "squared_difference"}
         found += [(squares[kind], *rest) for kind, *rest in found]
     return list(dict.fromkeys(found))
-
-
-def source_numbers(kind, axis=0, other_axis=0, cosine=1.0, sine=0.0):
-    """A source as the core takes it."""
-    return (float(KINDS.index(kind)), float(axis), float(other_axis), cosine, sine)
 
 
 def log_odds(low, high):
@@ -401,8 +396,8 @@ def assert_same_atom(forest, atoms, number, expected, sources):
         forest = forest.columns
         matrix = forest.atoms.matrix()
         return assert_same_atom(forest, matrix, expected.number, expected.atom, sources)
-    rows = [source_numbers(*source) for source in sources]
-    order = [rows.index(view.row()) for view in forest.atoms.layout.views]
+    views = [View(*source) for source in sources]
+    order = [views.index(view) for view in forest.atoms.layout.views]
     found = np.zeros((len(sources), atoms.shape[1] // len(order)))
     found[order] = atoms[[number]].toarray().reshape(len(order), -1)
     op = OPERATIONS[forest.atoms.operations()[number]]
@@ -671,10 +666,11 @@ def problems(draw, criteria, rows=FEW_ROWS, derived=False, of=None, exact=False)
         "random_state": draw(st.integers(0, 1000)),
     }
     parameters |= {name: draw(GROWTH_LIMITS[name]) for name in draw(LIMIT_NAMES)}
-    if criterion in CLASSIFICATION and draw(SELDOM):
-        parameters["class_weight"] = {0: 0.3, 1: 2.0, 3: 1.7}
     kind = draw(st.sampled_from([None, None, "whole", "fractional"]))
     y = draw(targets(rng, criterion, n_rows))
+    if criterion in CLASSIFICATION and draw(SELDOM):
+        given = {0: 0.3, 1: 2.0, 3: 1.7}
+        parameters["class_weight"] = {label: given[label] for label in given if label in y}
     weights = whole_or_fractional_weights(rng, kind, n_rows)
     if criterion == "poisson" and weights is not None:
         weights[y > 0] += 1

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from damage import MODELS, damaged_pickle, model, run, samples, try_state, use
 
-from morforest._native import core
-
 STATES = 3000
 
 
@@ -14,9 +12,6 @@ def test_undamaged_models_can_be_asked_everything(name):
     use(model(name))
 
 
-@pytest.mark.xfail(
-    not hasattr(core, "AtomList"), reason="windows are checked by the core's record", strict=False
-)
 def test_damaged_states_are_refused_or_work():
     counts, failures = run(STATES, seed=11)
     assert not failures, "\n".join(f"state {n}, {name}: {text}" for n, name, text in failures)

@@ -44,9 +44,9 @@ def draw(dictionary, shape, n_atoms=N_DRAWS, seed=0):
 def draw_in_node(dictionary, shape, n_atoms, key=0):
     """Atoms as one node draws them: finite dictionaries run out. Not public, so from the core."""
     plan = resolve(dictionary, shape)
-    begin, cell, weight = plan.build(direct=True).sample(key, n_atoms, True)
-    atoms = np.zeros((len(begin) - 1, int(np.prod(shape))))
-    atoms[np.repeat(np.arange(len(atoms)), np.diff(begin.astype(int))), cell] = weight
+    drawn = plan.build(direct=True).sample(key, n_atoms, True)
+    atoms = np.zeros((len(drawn), int(np.prod(shape))))
+    atoms[np.repeat(np.arange(len(atoms)), drawn.count), drawn.cell] = drawn.weight
     return atoms.reshape(-1, *shape)
 
 

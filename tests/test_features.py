@@ -63,7 +63,8 @@ def by_hand(features, X):
     # The same draws from a dictionary without cumulative sums give the atoms over the features.
     plan = resolve(features.dictionary_, SHAPE)
     key = seed_from(features.random_state)
-    begin, cell, weight = plan.build(direct=True).sample(key, len(atoms), False)
+    drawn = plan.build(direct=True).sample(key, len(atoms), False)
+    begin, cell, weight = np.append(0, np.cumsum(drawn.count, dtype=int)), drawn.cell, drawn.weight
     X = np.asarray(X, dtype=float).reshape(-1, *SHAPE)
     channels = [channel_of(X, source.kind) for source in plan.views()]
     planes = np.stack(channels, axis=1)

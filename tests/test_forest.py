@@ -374,7 +374,7 @@ def bags_of(model, X, target):
     )
     seed = model._seed
     keys = [core.tree_key(seed, tree) for tree in range(model._forest.n_trees)]
-    return bagging.bags(np.array(keys, dtype=np.uint64))[0]
+    return bagging.bags(np.array(keys, dtype=np.uint64), core.StopFlag())[0]
 
 
 def single_trees(model, X, y):

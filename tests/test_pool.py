@@ -38,7 +38,7 @@ from morforest import (
     Subset,
     Variance,
 )
-from morforest._atoms import OPERATIONS, AtomList, RowLayout
+from morforest._atoms import OPERATIONS, AtomList
 from morforest._fixed_point import choose_format
 from morforest._native import core
 from morforest._table import TrainingTable
@@ -90,7 +90,7 @@ def drawn_atoms(dictionary, X, n=N_DRAWS, key=1):
     table = TrainingTable(X, plan, *choose_format(X, plan.bounds))
     order = np.arange(len(X), dtype=np.uint32)
     drawn = core.draw_atoms(table.table, table.dictionary, order, key, n)
-    return AtomList.from_core(RowLayout.from_core(plan.shape, table.dictionary), drawn)
+    return AtomList.from_core(table.layout, drawn)
 
 
 def log_uniform(low, high):
@@ -492,7 +492,7 @@ def test_rivals_that_do_not_share_the_terms_are_refused(rivals):
     model = forest(Kernel("triple", pool="win")).fit(X, y)
     state = model._forest.__getstate__()
     bias = np.where(state["operation"] == OPERATIONS.index("win"), rivals, 0)
-    with pytest.raises(ValueError, match="damaged forest"):
+    with pytest.raises(ValueError, match="damaged atoms: rivals do not share the terms"):
         loaded(model, bias=bias.astype(np.int64))
     loaded(model)
 

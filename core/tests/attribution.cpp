@@ -1,5 +1,5 @@
 // How the features of atoms share an amount: against atoms without prefix sums, moved over their windows by hand.
-#include "attribution.hpp"
+#include "forest/attribution.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "check.hpp"
 #include "data.hpp"
-#include "sampler.hpp"
+#include "atoms/sampler.hpp"
 
 using namespace morf;
 
@@ -18,7 +18,7 @@ using Shape = std::vector<std::int64_t>;
 
 constexpr std::uint64_t certain = ~std::uint64_t{0};
 
-// Two sources, and components of some of the kinds; the same for a direct dictionary and another.
+// Two views, and components of some of the kinds; the same for a direct dictionary and another.
 struct Recipe {
   enum Kind { patch, haar, pair, sparse };
   struct Part {
@@ -52,14 +52,14 @@ struct Recipe {
   }
 
   Dictionary dictionary(const Shape& shape, bool direct) const {
-    Dictionary made(shape, direct, {Source{}, Source{.kind = Source::Kind::square}});
+    Dictionary made(shape, direct, {View{}, View{.kind = View::Kind::square}});
     std::vector<std::uint64_t> sizes, cumulative, nonzeros;
     for (std::uint64_t k = 2; k <= 64; ++k) sizes.push_back((sizes.empty() ? 0 : sizes.back()) + 1000 / k);
     std::vector<bool> lobed;
     for (const std::int64_t length : shape) lobed.push_back(length >= 2);
     for (const auto& part : parts) {
-      made.set_pool(part.pooled ? Pool{{Op::max, Op::ppv}, part.windows, sizes} : Pool{});
-      made.set_sources(part.kind == sparse ? std::vector<std::uint32_t>{0} : std::vector<std::uint32_t>{0, 1});
+      made.set_pool(part.pooled ? Pool{{Op::max, Op::proportion}, part.windows, sizes} : Pool{});
+      made.set_views(part.kind == sparse ? std::vector<std::uint32_t>{0} : std::vector<std::uint32_t>{0, 1});
       switch (part.kind) {
         case patch: made.add_patch({part.low, part.high}, part.boundary, part.contiguous); break;
         case haar: made.add_haar({part.low, part.high}, lobed, {Lobes::two}); break;
@@ -74,15 +74,15 @@ struct Recipe {
   }
 };
 
-// The sizes of an atom's weights on the features, over channels and positions.
+// The sizes of an atom's weights on the features, over views and positions.
 std::vector<double> sizes_by_hand(const Shape& shape, std::size_t features, const AtomList& atoms, std::size_t a) {
   std::vector<double> weights(2 * features, 0.0), sizes(features, 0.0);
-  for (std::uint32_t t = atoms.begin[a]; t < atoms.begin[a + 1]; ++t) weights.at(atoms.cell[t]) += atoms.weight[t];
-  const Form form = atoms.form.empty() ? Form{} : atoms.form[a];
-  for (std::size_t i = 0; i < form.window[0].count; ++i)
-    for (std::size_t j = 0; j < form.window[1].count; ++j)
+  for (std::size_t t = atoms.begin[a]; t < atoms.begin[a + 1]; ++t) weights.at(atoms.cell[t]) += atoms.weight[t];
+  const Operation operation = atoms.operation.empty() ? Operation{} : atoms.operation[a];
+  for (std::size_t i = 0; i < operation.window[0].count; ++i)
+    for (std::size_t j = 0; j < operation.window[1].count; ++j)
       for (std::size_t cell = 0; cell < 2 * features; ++cell)
-        if (weights[cell] != 0.0) sizes[moved(shape, cell % features, form, i, j)] += std::abs(weights[cell]);
+        if (weights[cell] != 0.0) sizes[moved(shape, cell % features, operation, i, j)] += std::abs(weights[cell]);
   return sizes;
 }
 
@@ -103,17 +103,18 @@ void check_shares(Random& random, Seen& seen) {
   Sampler(direct).draw(other, count, plain);
   CHECK_EQUAL(atoms.size(), plain.size());
 
-  const RowLayout layout(dictionary);
-  Shares shares(layout, atoms.form);
+  const RowLayout layout = dictionary.layout();
+  atoms.check(layout, false);  // what the sampler draws passes
+  Shares shares(layout, atoms.operation);
   (shares.direct() ? seen.direct : seen.differences) += 1;
   // All atoms at once, with an amount of each output: sums come last.
   std::vector<std::uint64_t> grid(features * outputs, 0);
   std::vector<std::int64_t> expected(features * outputs, 0);
   for (std::size_t a = 0; a < atoms.size(); ++a) {
-    const Form form = atoms.form.empty() ? Form{} : atoms.form[a];
-    seen.pooled += form.positions() > 1;
+    const Operation operation = atoms.operation.empty() ? Operation{} : atoms.operation[a];
+    seen.pooled += operation.positions() > 1;
     std::vector<Shares::Part> parts;
-    const double mass = shares.add(&atoms.cell[atoms.begin[a]], &atoms.weight[atoms.begin[a]], atoms.begin[a + 1] - atoms.begin[a], form, parts);
+    const double mass = shares.add(&atoms.cell[atoms.begin[a]], &atoms.weight[atoms.begin[a]], atoms.begin[a + 1] - atoms.begin[a], operation, parts);
     const std::vector<double> sizes = sizes_by_hand(shape, features, plain, a);
     double total = 0.0;
     for (const double size : sizes) total += size;

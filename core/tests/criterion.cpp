@@ -13,12 +13,15 @@
 #if defined(PORTABLE_LANES)
 #pragma push_macro("__GNUC__")
 #undef __GNUC__
-#include "lanes.hpp"
+#include "base/simd.hpp"
+#include "base/simd_pairs.hpp"
 #pragma pop_macro("__GNUC__")
 static_assert(std::is_class_v<morf::LaneVector<double>>);
 #endif
 
-#include "criterion.hpp"
+#include "splitting/absolute_error.hpp"
+#include "splitting/class_criterion.hpp"
+#include "splitting/sum_criterion.hpp"
 
 #include "check.hpp"
 #include "data.hpp"
@@ -68,7 +71,7 @@ static double gini_side(const Sample& s, const std::vector<std::size_t>& side) {
 }
 
 static std::int64_t entropy_term(std::uint64_t c) {
-  return c == 0 ? 0 : std::llrint(static_cast<double>(c) * exact_log2(static_cast<double>(c)) * 0x1.0p24);
+  return c == 0 ? 0 : std::llrint(static_cast<double>(c) * portable_log2(static_cast<double>(c)) * 0x1.0p24);
 }
 
 static std::int64_t entropy_side(const Sample& s, const std::vector<std::size_t>& side) {
@@ -96,7 +99,7 @@ static double squared_side(const Sample& s, const std::vector<std::size_t>& side
 static double poisson_side(const Sample& s, const std::vector<std::size_t>& side) {
   std::uint64_t w;
   const auto sum = static_cast<double>(sum_of(s, side, w));
-  return sum > 0 ? sum * (exact_log2(sum) - exact_log2(static_cast<double>(w))) : minus_infinity;
+  return sum > 0 ? sum * (portable_log2(sum) - portable_log2(static_cast<double>(w))) : minus_infinity;
 }
 
 // The least over all targets of the weighted sum of distances to it.
@@ -472,10 +475,10 @@ TEST(criteria_forget_earlier_nodes) {
 }
 
 TEST(logarithm) {
-  for (int exponent = -1000; exponent <= 1000; ++exponent) CHECK_EQUAL(exact_log2(std::ldexp(1.0, exponent)), exponent);
+  for (int exponent = -1000; exponent <= 1000; ++exponent) CHECK_EQUAL(portable_log2(std::ldexp(1.0, exponent)), exponent);
   const auto check_at = [](double x) {
     const double expected = std::log2(x);
-    CHECK(std::abs(exact_log2(x) - expected) <= 1e-15 * std::abs(expected), x, exact_log2(x), expected);
+    CHECK(std::abs(portable_log2(x) - expected) <= 1e-15 * std::abs(expected), x, portable_log2(x), expected);
   };
   for (int i = 1; i < 20000; ++i) check_at(i);
   Random random(9);

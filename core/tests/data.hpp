@@ -6,7 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "dictionary.hpp"
+#include "atoms/dictionary.hpp"
+#include "data/table.hpp"
 
 // Not the core's generator, so that a mistake in that one cannot hide.
 class Random {
@@ -47,14 +48,14 @@ inline std::vector<std::int64_t> random_shape(Random& random, std::size_t rank) 
 }
 
 // The feature moved along the two windows, round each axis.
-inline std::size_t moved(const std::vector<std::int64_t>& shape, std::size_t feature, const morf::Form& form, std::size_t i, std::size_t j) {
+inline std::size_t moved(const std::vector<std::int64_t>& shape, std::size_t feature, const morf::Operation& operation, std::size_t i, std::size_t j) {
   std::size_t result = 0, stride = 1;
   for (std::size_t axis = shape.size(); axis-- > 0;) {
     const auto length = static_cast<std::size_t>(shape[axis]);
     std::size_t place = feature / stride % length;
     // Axes of length one share a stride with their neighbour, and nothing moves along them.
-    if (length > 1 && form.window[0].count > 1 && form.window[0].stride == stride) place += i;
-    if (length > 1 && form.window[1].count > 1 && form.window[1].stride == stride) place += j;
+    if (length > 1 && operation.window[0].count > 1 && operation.window[0].stride == stride) place += i;
+    if (length > 1 && operation.window[1].count > 1 && operation.window[1].stride == stride) place += j;
     result += place % length * stride;
     stride *= length;
   }
@@ -75,14 +76,13 @@ inline void add_random_patch(Random& random, morf::Dictionary& dictionary, std::
   dictionary.add_patch({low, high}, boundary, contiguous);
 }
 
-// The features whose sum each cell of a row holds, by definition: in a view with prefix sums along an axis those up to
+// The features whose sum each cell of a row of plain planes holds, by definition: in a plane with prefix sums along an axis those up to
 // the cell's index along it, along any other axis the index itself. The last cell is the sum of none.
-inline std::vector<std::vector<std::uint32_t>> features_of_cells(const std::vector<std::int64_t>& shape,
-                                                                 const std::vector<std::uint32_t>& views) {
-  std::int64_t features = 1;
-  for (const std::int64_t length : shape) features *= length;
+inline std::vector<std::vector<std::uint32_t>> features_of_cells(const morf::RowLayout& layout) {
+  const std::vector<std::int64_t>& shape = layout.shape;
+  const std::int64_t features = layout.features;
   std::vector<std::vector<std::uint32_t>> of_cell;
-  for (const std::uint32_t mask : views)
+  for (const morf::Plane& plane : layout.planes)
     for (std::int64_t cell = 0; cell < features; ++cell) {
       of_cell.emplace_back();
       for (std::int64_t feature = 0; feature <= cell; ++feature) {
@@ -90,7 +90,7 @@ inline std::vector<std::vector<std::uint32_t>> features_of_cells(const std::vect
         std::int64_t c = cell, f = feature;
         for (std::size_t axis = shape.size(); axis-- > 0;) {
           const std::int64_t at = f % shape[axis], end = c % shape[axis];
-          inside &= mask >> axis & 1u ? at <= end : at == end;
+          inside &= plane.prefixed_axes >> axis & 1u ? at <= end : at == end;
           f /= shape[axis];
           c /= shape[axis];
         }
@@ -101,12 +101,18 @@ inline std::vector<std::vector<std::uint32_t>> features_of_cells(const std::vect
   return of_cell;
 }
 
+// A table of samples with the rows that a dictionary needs.
+template <class In>
+morf::Table make_table(const In* x, std::size_t rows, const morf::Dictionary& dictionary, morf::CellType type, const morf::Quantiser& quantiser) {
+  return morf::Table({x, rows, static_cast<std::size_t>(dictionary.features())}, dictionary.layout(), type, quantiser);
+}
+
 // The weights of atom `i` on the sample's features.
 inline std::vector<double> weights_on_features(const morf::AtomList& atoms, std::size_t i,
                                                const std::vector<std::vector<std::uint32_t>>& of_cell,
                                                std::size_t features) {
   std::vector<double> weights(features, 0.0);
-  for (std::uint32_t t = atoms.begin[i]; t < atoms.begin[i + 1]; ++t)
+  for (std::size_t t = atoms.begin[i]; t < atoms.begin[i + 1]; ++t)
     for (const std::uint32_t feature : of_cell.at(atoms.cell[t])) weights[feature] += atoms.weight[t];
   return weights;
 }

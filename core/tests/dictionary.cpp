@@ -1,4 +1,4 @@
-#include "dictionary.hpp"
+#include "atoms/dictionary.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "check.hpp"
 #include "data.hpp"
-#include "sampler.hpp"
+#include "atoms/sampler.hpp"
 
 using namespace morf;
 
@@ -213,11 +213,11 @@ TEST(patches_are_products_of_index_sets) {
     const std::vector<std::int64_t> shape = random_shape(random, 1 + random.index(5));
     for (const bool direct : {false, true}) {
       Dictionary dictionary(shape, direct);
-      if (random.chance(0.5)) dictionary.add_axis();  // moves the patch's view
+      if (random.chance(0.5)) dictionary.add_axis();  // moves the patch's plane
       add_random_patch(random, dictionary, 60);
       if (dictionary.components().size() > 1) dictionary.set_cumulative({0, certain});
       const Component& patch = dictionary.components().back();
-      const auto of_cell = features_of_cells(shape, dictionary.views());
+      const auto of_cell = features_of_cells(dictionary.layout());
       const auto p = static_cast<std::size_t>(dictionary.features());
       const AtomList atoms = draw(dictionary, round, 10);
       CHECK_EQUAL(atoms.size(), 10u);
@@ -237,10 +237,10 @@ TEST(patches_are_products_of_index_sets) {
         }
         CHECK_EQUAL(weights_on_features(atoms, i, of_cell, p), expected, "shape", shape, "round", round, "atom", i);
         const auto cells = cells_of(atoms, i);
-        for (const std::uint32_t cell : cells) CHECK(cell < dictionary.zero_cell());
+        for (const std::uint32_t cell : cells) CHECK(cell < dictionary.layout().zero_cell());
         if (direct) {
           CHECK(std::is_sorted(cells.begin(), cells.end()), "terms of a direct patch are in feature order");
-          CHECK_EQUAL(dictionary.views().size(), 1u);
+          CHECK_EQUAL(dictionary.layout().planes.size(), 1u);
         }
       }
     }
@@ -272,7 +272,7 @@ TEST(boxes_are_drawn_as_other_patches_are) {
   int boxes = 0;
   for (std::uint64_t round = 0; round < 600; ++round) {
     Dictionary dictionary(random_shape(random, random.index(6)), random.chance(0.1));
-    if (random.chance(0.3)) dictionary.add_axis();  // moves the patch's view
+    if (random.chance(0.3)) dictionary.add_axis();  // moves the patch's plane
     std::vector<std::int64_t> low, high;
     std::vector<Boundary> boundary;
     std::vector<bool> contiguous;
@@ -315,7 +315,7 @@ TEST(boxes_have_at_most_four_wide_axes) {
 TEST(every_index_is_covered_equally_at_a_zero_boundary) {
   Dictionary dictionary({10}, false);
   dictionary.add_patch({{4}, {4}}, {Boundary::zero}, {true});
-  const auto of_cell = features_of_cells({10}, dictionary.views());
+  const auto of_cell = features_of_cells(dictionary.layout());
   const AtomList atoms = draw(dictionary, 8, 13000);
   std::vector<double> covered(10, 0.0);
   for (std::size_t i = 0; i < atoms.size(); ++i) {
@@ -349,7 +349,13 @@ TEST(components_of_a_mixture_follow_their_probabilities) {
   CHECK_EQUAL(raw, 5u, "and fresh at the next node");
 }
 
-TEST(views_are_shared) {
+static std::vector<std::uint32_t> prefixed_axes(const Dictionary& dictionary) {
+  std::vector<std::uint32_t> axes;
+  for (const Plane& plane : dictionary.layout().planes) axes.push_back(plane.prefixed_axes);
+  return axes;
+}
+
+TEST(planes_are_shared) {
   Dictionary dictionary({4, 6}, false);
   dictionary.add_axis();
   dictionary.add_patch({{1, 1}, {2, 3}}, {Boundary::zero, Boundary::zero}, {true, true});
@@ -358,8 +364,8 @@ TEST(views_are_shared) {
                        {true, true});  // one wide along the first axis
   dictionary.add_patch({{1, 1}, {2, 3}}, {Boundary::zero, Boundary::zero}, {false, true});
   dictionary.add_patch({{1, 1}, {2, 3}}, {Boundary::zero, Boundary::zero}, {false, false});
-  CHECK_EQUAL(dictionary.views(), (std::vector<std::uint32_t>{0, 3, 2}));
-  CHECK_EQUAL(dictionary.cells(), 3u * 24u + 1u);
+  CHECK_EQUAL(prefixed_axes(dictionary), (std::vector<std::uint32_t>{0, 3, 2}));
+  CHECK_EQUAL(dictionary.layout().cells(), 3u * 24u + 1u);
   CHECK_EQUAL(dictionary.components()[4].first_cells[0], 48u);
   CHECK_EQUAL(dictionary.components()[5].first_cells[0], 0u);
 }
@@ -414,7 +420,7 @@ TEST(more_axes_than_a_view_has_bits_are_refused) {
     return dictionary;
   };
   const Dictionary dictionary = patches_along_the_last_of(32);
-  CHECK_EQUAL(dictionary.views(), std::vector<std::uint32_t>{1u << 31});
+  CHECK_EQUAL(prefixed_axes(dictionary), std::vector<std::uint32_t>{1u << 31});
   CHECK_EQUAL(draw(dictionary, 1, 10).size(), 10u);
   CHECK_THROWS(std::invalid_argument, patches_along_the_last_of(33));
 }

@@ -1,14 +1,14 @@
-#include "forest.hpp"
+#include "forest/forest.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
 
-#include "bytes.hpp"
+#include "projection/byte_patches.hpp"
 #include "check.hpp"
 #include "data.hpp"
-#include "sampler.hpp"
+#include "atoms/sampler.hpp"
 
 using namespace morf;
 
@@ -18,23 +18,28 @@ static constexpr CellType all_types[] = {CellType::u8,  CellType::u16, CellType:
 
 static bool is_unsigned(CellType type) { return type == CellType::u8 || type == CellType::u16; }
 
+// What a forest is made of.
+struct Arrays : ForestNodes {
+  AtomList atoms{};
+  Leaves leaves{};
+};
+
 // A forest of random trees, and samples for it whose atom values fit the cell type.
 struct Model {
-  std::vector<std::int64_t> shape;
-  std::vector<std::uint32_t> views;
-  ForestArrays arrays;
+  RowLayout layout;
+  Arrays arrays;
   bool real;
   std::size_t p, rows;
   std::vector<double> x;
 
-  Forest forest() const { return Forest(RowLayout(shape, views), arrays); }
+  Forest forest() const { return Forest(layout, arrays.atoms, arrays, arrays.leaves); }
+  Samples samples() const { return {x.data(), rows, p}; }
 };
 
 // Atoms of the dictionary and values of that size; trees of random form with thresholds among the values.
 static Model make_model(Random& random, const Dictionary& dictionary, CellType type, std::int64_t largest,
                         std::size_t rows, std::size_t trees, bool regression) {
-  Model m{dictionary.shape(),
-          dictionary.views(),
+  Model m{dictionary.layout(),
           {},
           type == CellType::f64,
           static_cast<std::size_t>(dictionary.features()),
@@ -46,8 +51,8 @@ static Model make_model(Random& random, const Dictionary& dictionary, CellType t
 
   Sampler sampler(dictionary);
   Stream stream(random.bits());
-  ForestArrays& a = m.arrays;
-  a.class_count = regression ? 0 : 3;
+  Arrays& a = m.arrays;
+  a.leaves.class_count = regression ? 0 : 3;
   a.tree_begin.push_back(0);
   for (std::size_t tree = 0; tree < trees; ++tree) {
     const std::size_t splits = tree == 0 ? 0 : random.index(40), begin = a.next.size();
@@ -64,16 +69,16 @@ static Model make_model(Random& random, const Dictionary& dictionary, CellType t
     for (const std::size_t node : open) {
       std::size_t payload;
       if (regression) {
-        payload = a.leaf_value.size();
-        a.leaf_value.push_back(random.unit());
+        payload = a.leaves.value.size();
+        a.leaves.value.push_back(random.unit());
       } else if (random.chance(0.5)) {
         payload = random.index(3);
       } else {
-        payload = 3 + a.distribution_size.size();
-        a.distribution_size.push_back(static_cast<std::uint32_t>(random.between(1, 3)));
-        for (std::uint32_t c = 0; c < a.distribution_size.back(); ++c) {
-          a.distribution_class.push_back(c);
-          a.distribution_weight.push_back(static_cast<std::uint32_t>(random.between(1, 100)));
+        payload = 3 + a.leaves.distribution_size.size();
+        a.leaves.distribution_size.push_back(static_cast<std::uint32_t>(random.between(1, 3)));
+        for (std::uint32_t c = 0; c < a.leaves.distribution_size.back(); ++c) {
+          a.leaves.distribution_class.push_back(c);
+          a.leaves.distribution_weight.push_back(static_cast<std::uint32_t>(random.between(1, 100)));
         }
       }
       a.next[begin + node] = static_cast<std::int32_t>(-1 - static_cast<std::int64_t>(payload));
@@ -87,9 +92,9 @@ static Model make_model(Random& random, const Dictionary& dictionary, CellType t
     AtomList atom;
     if (next >= 0)
       for (sampler.begin_node(); atom.size() == 0;) sampler.draw(stream, 1, atom);
-    a.term_count.push_back(static_cast<std::uint32_t>(atom.cell.size()));
-    a.term_cell.insert(a.term_cell.end(), atom.cell.begin(), atom.cell.end());
-    a.term_weight.insert(a.term_weight.end(), atom.weight.begin(), atom.weight.end());
+    if (next >= 0) a.atoms.append_terms(atom, 0);
+    else a.atoms.close_atom();
+    if (dictionary.has_operations()) a.atoms.operation.push_back(next >= 0 ? atom.operation[0] : Operation{});
   }
   return m;
 }
@@ -97,18 +102,17 @@ static Model make_model(Random& random, const Dictionary& dictionary, CellType t
 // The leaf of one sample, from its features: `cells` holds the prefix sums of them, by definition.
 static std::size_t naive_leaf(const Model& m, const std::vector<std::vector<std::uint32_t>>& of_cell, std::size_t tree,
                               std::size_t row, int extra_bits) {
-  const ForestArrays& a = m.arrays;
+  const Arrays& a = m.arrays;
   const auto begin = static_cast<std::size_t>(a.tree_begin[tree]);
-  std::size_t node = begin, term = 0, at = 0;
+  std::size_t node = begin;
   while (a.next[node] >= 0) {
-    for (; at < node; ++at) term += a.term_count[at];
     double value = 0.0;  // of integers it is exact
-    for (std::size_t t = term; t < term + a.term_count[node]; ++t) {
+    for (std::size_t t = a.atoms.begin[node]; t < a.atoms.begin[node + 1]; ++t) {
       if (m.real) {
-        value += a.term_weight[t] * (a.term_cell[t] < m.p ? m.x[row * m.p + a.term_cell[t]] : 0.0);
+        value += a.atoms.weight[t] * (a.atoms.cell[t] < m.p ? m.x[row * m.p + a.atoms.cell[t]] : 0.0);
       } else {
-        for (const std::uint32_t feature : of_cell[a.term_cell[t]])
-          value += a.term_weight[t] * std::rint(std::ldexp(m.x[row * m.p + feature], extra_bits));
+        for (const std::uint32_t feature : of_cell[a.atoms.cell[t]])
+          value += a.atoms.weight[t] * std::rint(std::ldexp(m.x[row * m.p + feature], extra_bits));
       }
     }
     const bool right = m.real ? value > a.real_threshold[node]
@@ -119,34 +123,34 @@ static std::size_t naive_leaf(const Model& m, const std::vector<std::vector<std:
 }
 
 static std::vector<double> naive_leaf_output(const Model& m, std::size_t node) {
-  const ForestArrays& a = m.arrays;
+  const Arrays& a = m.arrays;
   const auto payload = static_cast<std::size_t>(-1 - static_cast<std::int64_t>(a.next[node]));
-  if (a.class_count == 0) return {a.leaf_value[payload]};
-  std::vector<double> posterior(a.class_count, 0.0);
-  if (payload < a.class_count) {
+  if (a.leaves.class_count == 0) return {a.leaves.value[payload]};
+  std::vector<double> posterior(a.leaves.class_count, 0.0);
+  if (payload < a.leaves.class_count) {
     posterior[payload] = 1.0;
     return posterior;
   }
-  std::size_t begin = 0, d = payload - a.class_count;
-  for (std::size_t i = 0; i < d; ++i) begin += a.distribution_size[i];
+  std::size_t begin = 0, d = payload - a.leaves.class_count;
+  for (std::size_t i = 0; i < d; ++i) begin += a.leaves.distribution_size[i];
   double total = 0.0;
-  for (std::size_t i = begin; i < begin + a.distribution_size[d]; ++i) total += a.distribution_weight[i];
-  for (std::size_t i = begin; i < begin + a.distribution_size[d]; ++i)
-    posterior[a.distribution_class[i]] += a.distribution_weight[i] / total;
+  for (std::size_t i = begin; i < begin + a.leaves.distribution_size[d]; ++i) total += a.leaves.distribution_weight[i];
+  for (std::size_t i = begin; i < begin + a.leaves.distribution_size[d]; ++i)
+    posterior[a.leaves.distribution_class[i]] += a.leaves.distribution_weight[i] / total;
   return posterior;
 }
 
 static void check_prediction(const Model& m, CellType type, int extra_bits, const Table* table) {
   const Forest forest = m.forest();
-  const ForestArrays& a = m.arrays;
-  const auto of_cell = features_of_cells(m.shape, m.views);
+  const Arrays& a = m.arrays;
+  const auto of_cell = features_of_cells(m.layout);
   const Quantiser quantiser(extra_bits, 0x1.0p61);
   const std::size_t trees = forest.trees(), outputs = forest.outputs();
   CHECK_EQUAL(trees, a.tree_begin.size() - 1);
   std::vector<std::int32_t> leaf(m.rows * trees, -1);
   std::vector<double> out(m.rows * outputs, 0.0);
-  forest.apply(m.x.data(), m.rows, type, quantiser, extra_bits, leaf.data());
-  forest.predict(m.x.data(), m.rows, type, quantiser, extra_bits, out.data());
+  forest.apply(m.samples(), type, quantiser, extra_bits, leaf.data());
+  forest.predict(m.samples(), type, quantiser, extra_bits, out.data());
   std::vector<double> of_table(m.rows * outputs, 0.0);
   std::vector<std::uint32_t> rows(m.rows);
   for (std::uint32_t i = 0; i < m.rows; ++i) rows[i] = i;
@@ -218,7 +222,7 @@ TEST(prediction_is_a_walk) {
       for (std::size_t rank = 1; rank <= 3; ++rank, ++round) {
         const Dictionary dictionary = make_dictionary(random, kind, type, random_shape(random, rank));
         const Model m = make_model(random, dictionary, type, largest_value(type), row_counts[round % 9], 5, round % 2);
-        const Table table(m.x.data(), m.rows, dictionary, type, Quantiser(0, 0x1.0p61));
+        const Table table = make_table(m.x.data(), m.rows, dictionary, type, Quantiser(0, 0x1.0p61));
         check_prediction(m, type, 0, &table);
         // A wider type gives the same.
         if (is_unsigned(type)) check_prediction(m, CellType::i32, 0, nullptr);
@@ -239,35 +243,33 @@ TEST(fractions_at_a_forest_of_integers) {
 
 // Half a unit above a threshold between 3 and 4 goes right, half a unit below goes left, at whatever resolution.
 TEST(thresholds_are_midpoints) {
-  ForestArrays a;
+  Arrays a;
   a.tree_begin = {0, 3};
   a.next = {1, -1, -2};
   a.threshold = {7, 0, 0};
-  a.term_count = {1, 0, 0};
-  a.term_cell = {0};
-  a.term_weight = {1.0};
-  a.class_count = 2;
-  const Forest forest(RowLayout({1}, {0}), a);
+  a.atoms = {.begin = {0, 1, 1, 1}, .cell = {0}, .weight = {1.0}, .operation = {}};
+  a.leaves.class_count = 2;
+  const Forest forest(RowLayout({1}, {Plane{}}), a.atoms, a, a.leaves);
   const double x[] = {3.0, 3.4999, 3.5, 3.5001, 4.0};
   for (const int extra_bits : {1, 20}) {
     std::int32_t leaf[5];
-    forest.apply(x, 5, CellType::i64, Quantiser(extra_bits, 0x1.0p61), extra_bits, leaf);
+    forest.apply({x, 5, 1}, CellType::i64, Quantiser(extra_bits, 0x1.0p61), extra_bits, leaf);
     if (extra_bits == 20)
       CHECK_EQUAL(std::vector<std::int32_t>(leaf, leaf + 5), (std::vector<std::int32_t>{1, 1, 1, 2, 2}));
     CHECK(leaf[0] == 1 && leaf[4] == 2);
   }
   a.threshold[0] = -7;
-  const Forest negative(RowLayout({1}, {0}), a);
+  const Forest negative(RowLayout({1}, {Plane{}}), a.atoms, a, a.leaves);
   const std::int64_t whole[] = {-5, -4, -3, 0};
   std::int32_t leaf[4];
   for (const CellType type : {CellType::i16, CellType::i32, CellType::i64}) {
-    negative.apply(whole, 4, type, Quantiser(0, 0x1.0p61), 0, leaf);
+    negative.apply({whole, 4, 1}, type, Quantiser(0, 0x1.0p61), 0, leaf);
     CHECK_EQUAL(std::vector<std::int32_t>(leaf, leaf + 4), (std::vector<std::int32_t>{1, 1, 2, 2}));
   }
   for (const std::int64_t far :
        {(std::int64_t{1} << 40) + 1, -(std::int64_t{1} << 40)}) {  // beyond all values of 32 bits
     a.threshold[0] = far;
-    Forest(RowLayout({1}, {0}), a).apply(whole, 4, CellType::i32, Quantiser(0, 0x1.0p61), 0, leaf);
+    Forest(RowLayout({1}, {Plane{}}), a.atoms, a, a.leaves).apply({whole, 4, 1}, CellType::i32, Quantiser(0, 0x1.0p61), 0, leaf);
     CHECK_EQUAL(std::vector<std::int32_t>(leaf, leaf + 4), std::vector<std::int32_t>(4, far > 0 ? 1 : 2));
   }
 }
@@ -285,19 +287,17 @@ TEST(more_cells_than_16_bits) {
     dictionary.add_finite(atoms, {});
     const Model m = make_model(random, dictionary, CellType::i16, 1000, 10, 6, false);
     const Forest forest = m.forest();
-    const ForestArrays& a = m.arrays;
+    const Arrays& a = m.arrays;
     std::vector<std::int32_t> leaf(m.rows * forest.trees());
-    forest.apply(m.x.data(), m.rows, CellType::i16, Quantiser(0, 0x1.0p61), 0, leaf.data());
+    forest.apply(m.samples(), CellType::i16, Quantiser(0, 0x1.0p61), 0, leaf.data());
     for (std::size_t i = 0; i < m.rows; ++i)
       for (std::size_t tree = 0; tree < forest.trees(); ++tree) {
         const auto begin = static_cast<std::size_t>(a.tree_begin[tree]);
         std::size_t node = begin;
         while (a.next[node] >= 0) {
-          std::size_t term = 0;
-          for (std::size_t n = 0; n < node; ++n) term += a.term_count[n];
           double value = 0.0;
-          for (std::size_t t = term; t < term + a.term_count[node]; ++t)
-            value += a.term_weight[t] * m.x[i * m.p + a.term_cell[t]];
+          for (std::size_t t = a.atoms.begin[node]; t < a.atoms.begin[node + 1]; ++t)
+            value += a.atoms.weight[t] * m.x[i * m.p + a.atoms.cell[t]];
           node =
               begin + static_cast<std::size_t>(a.next[node]) + (2.0 * value > static_cast<double>(a.threshold[node]));
         }
@@ -310,7 +310,7 @@ TEST(no_rows) {
   Random random(4);
   const Model m =
       make_model(random, make_dictionary(random, Kind::patch, CellType::u8, {5, 5}), CellType::u8, 9, 1, 3, false);
-  m.forest().predict(m.x.data(), 0, CellType::u8, Quantiser(0, 1.0), 0, static_cast<double*>(nullptr));
+  m.forest().predict({m.x.data(), 0, m.p}, CellType::u8, Quantiser(0, 1.0), 0, static_cast<double*>(nullptr));
 }
 
 TEST(cell_types_must_fit_the_forest) {
@@ -321,8 +321,8 @@ TEST(cell_types_must_fit_the_forest) {
   const Model integer = make_model(random, integers, CellType::i32, 9, 10, 3, false);
   const Model real = make_model(random, reals, CellType::f64, 9, 10, 3, false);
   const Quantiser quantiser(0, 0x1.0p61);
-  CHECK_THROWS(std::invalid_argument, integer.forest().predict(integer.x.data(), 10, CellType::f64, quantiser, 0, out));
-  CHECK_THROWS(std::invalid_argument, real.forest().predict(real.x.data(), 10, CellType::i64, quantiser, 0, out));
+  CHECK_THROWS(std::invalid_argument, integer.forest().predict(integer.samples(), CellType::f64, quantiser, 0, out));
+  CHECK_THROWS(std::invalid_argument, real.forest().predict(real.samples(), CellType::i64, quantiser, 0, out));
 }
 
 // Bytes and prefix sums come to the same leaves, in samples and in tables. The last shape has more bytes than nodes of bytes
@@ -348,20 +348,20 @@ TEST(bytes_and_prefix_sums) {
       CHECK_EQUAL(forest.takes_bytes(), MORFOREST_BYTE_PATCHES && m.p < 65536, "round", round);
       std::vector<std::int32_t> leaf(m.rows * forest.trees(), -1), plain_leaf(leaf);
       std::vector<double> out(m.rows * forest.outputs(), 0.0), plain_out(out);
-      forest.apply(m.x.data(), m.rows, CellType::u16, quantiser, 0, plain_leaf.data());
-      forest.predict(m.x.data(), m.rows, CellType::u16, quantiser, 0, plain_out.data());
+      forest.apply(m.samples(), CellType::u16, quantiser, 0, plain_leaf.data());
+      forest.predict(m.samples(), CellType::u16, quantiser, 0, plain_out.data());
       if (forest.takes_bytes()) {
         const std::vector<std::uint8_t> x(m.x.begin(), m.x.end());
-        forest.apply(x.data(), m.rows, CellType::bytes, quantiser, 0, leaf.data());
+        forest.apply({x.data(), m.rows, m.p}, CellType::bytes, quantiser, 0, leaf.data());
         CHECK_EQUAL(leaf, plain_leaf);
-        forest.predict(m.x.data(), m.rows, CellType::bytes, quantiser, 0, out.data());
+        forest.predict(m.samples(), CellType::bytes, quantiser, 0, out.data());
         CHECK_EQUAL(out, plain_out);
       } else {
-        CHECK_THROWS(std::invalid_argument, forest.predict(m.x.data(), m.rows, CellType::bytes, quantiser, 0, out.data()));
+        CHECK_THROWS(std::invalid_argument, forest.predict(m.samples(), CellType::bytes, quantiser, 0, out.data()));
       }
       if (!suits_byte_patches(dictionary)) continue;
-      const Table bytes(m.x.data(), m.rows, dictionary, CellType::bytes, quantiser);
-      const Table plain(m.x.data(), m.rows, dictionary, CellType::u16, quantiser);
+      const Table bytes = make_table(m.x.data(), m.rows, dictionary, CellType::bytes, quantiser);
+      const Table plain = make_table(m.x.data(), m.rows, dictionary, CellType::u16, quantiser);
       std::vector<double> of_bytes(out.size(), 0.0), of_plain(of_bytes);
       std::vector<std::uint32_t> rows;
       for (std::uint32_t i = 0; i < m.rows; ++i)
@@ -391,10 +391,10 @@ TEST(only_narrow_patches_take_bytes) {
       std::find_if(m.arrays.next.begin(), m.arrays.next.end(), [](std::int32_t n) { return n >= 0; }) - m.arrays.next.begin());
   refuse("negative threshold", [&](auto& a) { a.threshold[split] = -1; });
   refuse("large threshold", [&](auto& a) { a.threshold[split] = 65536; });
-  for (std::size_t t = 0; t < std::min<std::size_t>(m.arrays.term_cell.size(), 40); ++t) {
-    refuse("weight", [&](auto& a) { a.term_weight[t] = 2.0; });
-    refuse("sign", [&](auto& a) { a.term_weight[t] = -a.term_weight[t]; });
-    if (m.arrays.term_count[split] == 4) refuse("cell", [&](auto& a) { a.term_cell[t] = 42; });  // the zero cell
+  for (std::size_t t = 0; t < std::min<std::size_t>(m.arrays.atoms.cell.size(), 40); ++t) {
+    refuse("weight", [&](auto& a) { a.atoms.weight[t] = 2.0; });
+    refuse("sign", [&](auto& a) { a.atoms.weight[t] = -a.atoms.weight[t]; });
+    if (m.arrays.atoms.terms(split) == 4) refuse("cell", [&](auto& a) { a.atoms.cell[t] = 42; });  // the zero cell
   }
 }
 
@@ -408,10 +408,10 @@ TEST(tables_must_fit_the_forest) {
   const Model integer = make_model(random, integers, CellType::i32, 9, 10, 3, false);
   const Model real = make_model(random, reals, CellType::f64, 9, 10, 3, false);
   const Quantiser quantiser(0, 0x1.0p61);
-  const Table integer_table(integer.x.data(), 10, integers, CellType::i32, quantiser),
-      real_table(real.x.data(), 10, reals, CellType::f64, quantiser),
-      narrow_table(integer.x.data(), 10, narrow, CellType::i32, quantiser),
-      bytes_table(real.x.data(), 10, reals, CellType::bytes, quantiser);
+  const Table integer_table = make_table(integer.x.data(), 10, integers, CellType::i32, quantiser),
+      real_table = make_table(real.x.data(), 10, reals, CellType::f64, quantiser),
+      narrow_table = make_table(integer.x.data(), 10, narrow, CellType::i32, quantiser),
+      bytes_table = make_table(real.x.data(), 10, reals, CellType::bytes, quantiser);
   integer.forest().add_tree(1, integer_table, rows, 3, out);
   real.forest().add_tree(1, real_table, rows, 3, out);
   CHECK_THROWS(std::invalid_argument, integer.forest().add_tree(1, real_table, rows, 3, out));
@@ -474,18 +474,18 @@ TEST(what_follows_from_depth_first_trees) {
 
 TEST(damage_of_every_kind_is_refused) {
   Random random(7);
-  using Damage = std::function<void(ForestArrays&)>;
+  using Damage = std::function<void(Arrays&)>;
   const auto refuse = [](const Model& m, const char* what, const Damage& damage) {
     Model damaged = m;
     damage(damaged.arrays);
     CHECK_THROWS(std::invalid_argument, damaged.forest(), what);
   };
-  const auto split = [](const ForestArrays& a) {  // one with a parent
+  const auto split = [](const Arrays& a) {  // one with a parent
     for (std::size_t node = a.next.size(); node-- > 0;)
       if (a.next[node] >= 0) return node;
     return std::size_t{0};
   };
-  const auto leaf = [](const ForestArrays& a) {
+  const auto leaf = [](const Arrays& a) {
     for (std::size_t node = a.next.size(); node-- > 0;)
       if (a.next[node] < 0) return node;
     return std::size_t{0};
@@ -527,21 +527,21 @@ TEST(damage_of_every_kind_is_refused) {
              [&](auto& a) { a.next[split(a)] = std::numeric_limits<std::int32_t>::max() - 1; });
       refuse(m, "largest payload", [&](auto& a) { a.next[leaf(a)] = std::numeric_limits<std::int32_t>::min(); });
       refuse(m, "payload", [&](auto& a) {
-        const std::size_t payloads = regression ? a.leaf_value.size() : a.class_count + a.distribution_size.size();
+        const std::size_t payloads = regression ? a.leaves.value.size() : a.leaves.class_count + a.leaves.distribution_size.size();
         a.next[leaf(a)] = static_cast<std::int32_t>(-1 - static_cast<std::int64_t>(payloads));
       });
-      refuse(m, "term count", [&](auto& a) { ++a.term_count[split(a)]; });
-      refuse(m, "term count", [&](auto& a) { --a.term_count[split(a)]; });
-      refuse(m, "term count", [&](auto& a) { a.term_count[leaf(a)] = 0xFFFFFFFFu; });
-      refuse(m, "term counts", [](auto& a) { a.term_count.pop_back(); });
-      refuse(m, "terms", [](auto& a) { a.term_cell.pop_back(); });
-      refuse(m, "term weights", [](auto& a) { a.term_weight.push_back(1.0); });
-      refuse(m, "terms", [](auto& a) { a.term_cell.pop_back(), a.term_weight.pop_back(); });
+      refuse(m, "term count", [&](auto& a) { ++a.atoms.begin[split(a) + 1]; });
+      refuse(m, "term count", [&](auto& a) { --a.atoms.begin[split(a) + 1]; });
+      refuse(m, "term count", [&](auto& a) { a.atoms.begin[leaf(a) + 1] = 0xFFFFFFFFu; });
+      refuse(m, "term counts", [](auto& a) { a.atoms.begin.pop_back(); });
+      refuse(m, "terms", [](auto& a) { a.atoms.cell.pop_back(); });
+      refuse(m, "term weights", [](auto& a) { a.atoms.weight.push_back(1.0); });
+      refuse(m, "terms", [](auto& a) { a.atoms.cell.pop_back(), a.atoms.weight.pop_back(); });
       refuse(m, "cell",
-             [&](auto& a) { a.term_cell.back() = static_cast<std::uint32_t>(RowLayout(m.shape, m.views).cells()); });
-      refuse(m, "cell", [](auto& a) { a.term_cell.front() = 0xFFFFFFFFu; });
+             [&](auto& a) { a.atoms.cell.back() = static_cast<std::uint32_t>(m.layout.cells()); });
+      refuse(m, "cell", [](auto& a) { a.atoms.cell.front() = 0xFFFFFFFFu; });
       for (const double weight : {std::nan(""), std::numeric_limits<double>::infinity(), -0x1.0p62, 0x1.0p63, 1e300})
-        refuse(m, "term weight", [&](auto& a) { a.term_weight.back() = weight; });
+        refuse(m, "term weight", [&](auto& a) { a.atoms.weight.back() = weight; });
       if (real) {
         for (const double t :
              {std::nan(""), std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()})
@@ -553,25 +553,25 @@ TEST(damage_of_every_kind_is_refused) {
               std::numeric_limits<std::int64_t>::max()})
           refuse(m, "threshold", [&](auto& a) { a.threshold.back() = t; });
         refuse(m, "thresholds", [](auto& a) { a.threshold.pop_back(); });
-        refuse(m, "fraction of a cell", [](auto& a) { a.term_weight.back() = 0.5; });
+        refuse(m, "fraction of a cell", [](auto& a) { a.atoms.weight.back() = 0.5; });
         refuse(m, "thresholds of two kinds", [](auto& a) { a.real_threshold.push_back(0.0); });
       }
       if (regression) {
         for (const double value : {std::nan(""), std::numeric_limits<double>::infinity()})
-          refuse(m, "leaf value", [&](auto& a) { a.leaf_value.back() = value; });
-        refuse(m, "leaf values", [](auto& a) { a.leaf_value.clear(); });
-        refuse(m, "classes", [](auto& a) { a.class_count = 1; });
+          refuse(m, "leaf value", [&](auto& a) { a.leaves.value.back() = value; });
+        refuse(m, "leaf values", [](auto& a) { a.leaves.value.clear(); });
+        refuse(m, "classes", [](auto& a) { a.leaves.class_count = 1; });
       } else {
-        refuse(m, "class", [](auto& a) { a.distribution_class.back() = 3; });
-        refuse(m, "class", [](auto& a) { a.distribution_class.back() = 0xFFFFFFFFu; });
-        refuse(m, "no weight", [](auto& a) { a.distribution_weight.back() = 0; });
-        refuse(m, "empty distribution", [](auto& a) { a.distribution_size.push_back(0); });
-        refuse(m, "distribution size", [](auto& a) { ++a.distribution_size.back(); });
-        refuse(m, "distribution size", [](auto& a) { a.distribution_size.back() = 0xFFFFFFFFu; });
-        refuse(m, "distribution sizes", [](auto& a) { a.distribution_size.push_back(1); });
-        refuse(m, "distribution classes", [](auto& a) { a.distribution_class.push_back(0); });
-        refuse(m, "distribution weights", [](auto& a) { a.distribution_weight.pop_back(); });
-        refuse(m, "too few classes", [](auto& a) { a.class_count = 0; });
+        refuse(m, "class", [](auto& a) { a.leaves.distribution_class.back() = 3; });
+        refuse(m, "class", [](auto& a) { a.leaves.distribution_class.back() = 0xFFFFFFFFu; });
+        refuse(m, "no weight", [](auto& a) { a.leaves.distribution_weight.back() = 0; });
+        refuse(m, "empty distribution", [](auto& a) { a.leaves.distribution_size.push_back(0); });
+        refuse(m, "distribution size", [](auto& a) { ++a.leaves.distribution_size.back(); });
+        refuse(m, "distribution size", [](auto& a) { a.leaves.distribution_size.back() = 0xFFFFFFFFu; });
+        refuse(m, "distribution sizes", [](auto& a) { a.leaves.distribution_size.push_back(1); });
+        refuse(m, "distribution classes", [](auto& a) { a.leaves.distribution_class.push_back(0); });
+        refuse(m, "distribution weights", [](auto& a) { a.leaves.distribution_weight.pop_back(); });
+        refuse(m, "too few classes", [](auto& a) { a.leaves.class_count = 0; });
       }
     }
 }
@@ -596,6 +596,18 @@ static void damage_values(Random& random, std::vector<T>& values) {
   }
 }
 
+// Importances and attributions of whatever a forest holds; the sanitizers watch.
+static void ask_for_reasons(Random& random, const Forest& forest, const std::vector<std::int32_t>& leaf, std::size_t rows, bool linear = true) {
+  const auto features = static_cast<std::size_t>(forest.features());
+  std::vector<double> amount(forest.nodes(), 1.0), shared(features), used(features), sum(forest.outputs());
+  if (linear) forest.add_importances(amount.data(), shared.data(), used.data());
+  std::vector<std::uint32_t> weight(forest.nodes());
+  for (auto& value : weight) value = static_cast<std::uint32_t>(random.index(100));
+  forest.expect_roots(weight.data(), sum.data());
+  std::vector<double> out(rows * features * forest.outputs(), std::nan(""));
+  forest.attribute(leaf.data(), rows, weight.data(), 30, 1.0, out.data());
+}
+
 // Damages arrays at random. A forest that is accepted all the same must stay within its bounds, which the sanitizers
 // watch, and come to a leaf.
 TEST(damage_is_refused_or_harmless) {
@@ -608,21 +620,21 @@ TEST(damage_is_refused_or_harmless) {
     const Model m = make_model(random, make_dictionary(random, kind, type, {4, 3}), type, 9, 9, 4, model % 2);
     for (int round = 0; round < 700; ++round) {
       Model damaged = m;
-      ForestArrays& a = damaged.arrays;
+      Arrays& a = damaged.arrays;
       for (std::size_t times = 1 + random.index(2); times > 0; --times) switch (random.index(13)) {
           case 0: damage_values(random, a.tree_begin); break;
           case 1:
           case 2: damage_values(random, a.next); break;
           case 3: damage_values(random, a.threshold); break;
           case 4: damage_values(random, a.real_threshold); break;
-          case 5: damage_values(random, a.term_count); break;
-          case 6: damage_values(random, a.term_cell); break;
-          case 7: damage_values(random, a.term_weight); break;
-          case 8: damage_values(random, a.distribution_size); break;
-          case 9: damage_values(random, a.distribution_class); break;
-          case 10: damage_values(random, a.distribution_weight); break;
-          case 11: damage_values(random, a.leaf_value); break;
-          default: a.class_count = random.index(6);
+          case 5: damage_values(random, a.atoms.begin); break;
+          case 6: damage_values(random, a.atoms.cell); break;
+          case 7: damage_values(random, a.atoms.weight); break;
+          case 8: damage_values(random, a.leaves.distribution_size); break;
+          case 9: damage_values(random, a.leaves.distribution_class); break;
+          case 10: damage_values(random, a.leaves.distribution_weight); break;
+          case 11: damage_values(random, a.leaves.value); break;
+          default: a.leaves.class_count = random.index(6);
         }
       try {
         const Forest forest = damaged.forest();
@@ -631,8 +643,9 @@ TEST(damage_is_refused_or_harmless) {
         const int extra_bits = now == CellType::i64 ? static_cast<int>(random.index(3)) : 0;
         std::vector<double> out(m.rows * forest.outputs(), 0.0);
         std::vector<std::int32_t> leaf(m.rows * forest.trees());
-        forest.predict(m.x.data(), m.rows, now, Quantiser(extra_bits, 0x1.0p61), extra_bits, out.data());
-        forest.apply(m.x.data(), m.rows, now, Quantiser(extra_bits, 0x1.0p61), extra_bits, leaf.data());
+        forest.predict(m.samples(), now, Quantiser(extra_bits, 0x1.0p61), extra_bits, out.data());
+        forest.apply(m.samples(), now, Quantiser(extra_bits, 0x1.0p61), extra_bits, leaf.data());
+        ask_for_reasons(random, forest, leaf, m.rows);
         for (std::size_t i = 0; i < leaf.size(); ++i) {
           const std::size_t tree = i % forest.trees();
           const std::int64_t node = a.tree_begin[tree] + leaf[i];
@@ -645,4 +658,86 @@ TEST(damage_is_refused_or_harmless) {
     }
   }
   CHECK(refused > 3000 && accepted > 1000, refused, accepted);
+}
+
+// Forests of pooled atoms, variances and linear atoms over several views, damaged at random. What was flipped in a pooled atom of a
+// saved model used to make attributions leave their arrays.
+TEST(damage_of_operations_is_refused_or_harmless) {
+  Random random(11);
+  int refused = 0, accepted = 0;
+  for (int model = 0; model < 12; ++model) {
+    const std::vector<std::int64_t> shape = model % 2 ? std::vector<std::int64_t>{4, 5} : std::vector<std::int64_t>{11};
+    const std::size_t rank = shape.size();
+    Dictionary dictionary(shape, false, {View{}, View{.kind = View::Kind::square}});
+    std::vector<std::int64_t> ones(rank, 1), threes(rank, 3), windows(rank, 0), reach(rank, 2), extent(rank, 1);
+    std::vector<std::uint64_t> sizes, cumulative;
+    for (std::uint64_t k = 1; k <= 20; ++k) sizes.push_back(k);
+    const auto pooled = [&](std::vector<Op> ops) { dictionary.set_pool({std::move(ops), windows, sizes}); };
+    dictionary.add_axis();
+    dictionary.set_views({0, 1});
+    dictionary.add_variance({ones, threes});
+    pooled({Op::max, Op::min, Op::mean, Op::proportion});
+    dictionary.add_patch({ones, threes}, std::vector<Boundary>(rank, model % 3 ? Boundary::wrap : Boundary::inside), std::vector<bool>(rank, true));
+    dictionary.add_pair({ones, threes}, reach);
+    pooled({Op::win});
+    extent.back() = 2;
+    dictionary.add_kernels({Kernel{extent, {{0, 1}, {1, -1}}}, Kernel{extent, {{0, 1}, {1, 1}}}, Kernel{extent, {{0, 2}, {1, -1}}}}, false, 2);
+    for (std::uint64_t k = 1; k < dictionary.components().size(); ++k) cumulative.push_back(certain / dictionary.components().size() * k);
+    cumulative.push_back(certain);
+    dictionary.set_cumulative(cumulative);
+    Model m = make_model(random, dictionary, CellType::i64, 9, 9, 4, model % 4 == 0);
+    for (int round = 0; round < 700; ++round) {
+      Model damaged = m;
+      Arrays& a = damaged.arrays;
+      const std::size_t node = random.index(a.next.size());
+      Operation& operation = a.atoms.operation[node];
+      std::vector<std::uint32_t> numbers{operation.window[0].count, operation.window[0].stride, operation.window[1].count, operation.window[1].stride};
+      std::vector<std::int64_t> bias{operation.bias};
+      switch (random.index(9)) {
+        case 0: damage_values(random, a.atoms.begin); break;
+        case 1: damage_values(random, a.atoms.cell); break;
+        case 2: damage_values(random, a.atoms.weight); break;
+        case 3: {  // the sign of a weight
+          if (a.atoms.weight.empty()) break;
+          double& weight = a.atoms.weight[random.index(a.atoms.weight.size())];
+          weight = -weight;
+          break;
+        }
+        case 4:
+          damage_values(random, numbers);
+          numbers.resize(4);
+          operation.window[0] = {numbers[0], numbers[1]};
+          operation.window[1] = {numbers[2], numbers[3]};
+          break;
+        case 5: operation.op = static_cast<Op>(random.index(9)); break;
+        case 6:
+          damage_values(random, bias);
+          if (!bias.empty()) operation.bias = bias[0];
+          break;
+        case 7: {  // another plane
+          std::vector<Plane> planes = m.layout.planes;
+          Plane& plane = planes[random.index(planes.size())];
+          (random.chance(0.5) ? plane.prefixed_axes : plane.circular_axes) ^= 1u << random.index(rank);
+          try {
+            damaged.layout = RowLayout(shape, planes);
+          } catch (const std::invalid_argument&) {
+          }
+          break;
+        }
+        default: std::swap(a.atoms.cell[random.index(a.atoms.cell.size())], a.atoms.cell[random.index(a.atoms.cell.size())]);
+      }
+      try {
+        const Forest forest = damaged.forest();
+        ++accepted;
+        std::vector<double> out(m.rows * forest.outputs(), 0.0);
+        std::vector<std::int32_t> leaf(m.rows * forest.trees());
+        forest.predict(m.samples(), CellType::i64, Quantiser(0, 0x1.0p61), 0, out.data());
+        forest.apply(m.samples(), CellType::i64, Quantiser(0, 0x1.0p61), 0, leaf.data());
+        ask_for_reasons(random, forest, leaf, m.rows, false);
+      } catch (const std::invalid_argument&) {
+        ++refused;
+      }
+    }
+  }
+  CHECK(refused > 2500 && accepted > 500, refused, accepted);
 }

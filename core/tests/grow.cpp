@@ -1,4 +1,4 @@
-#include "grow.hpp"
+#include "growth/grow.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,10 +6,15 @@
 #include <memory>
 #include <set>
 #include <stdexcept>
+#include <numeric>
 #include <tuple>
 
 #include "check.hpp"
 #include "data.hpp"
+#include "atoms/sampler.hpp"
+#include "projection/byte_patches.hpp"
+#include "projection/projector.hpp"
+#include "splitting/criterion_search.hpp"
 
 using namespace morf;
 
@@ -20,13 +25,9 @@ static bool is_classification(CriterionKind kind) {
   return kind == CriterionKind::gini || kind == CriterionKind::entropy;
 }
 
-// Types of cells and the criteria they are tested with: values of 32 bits with all, others with two each. Every pair is
-// a class of its own, and compiling them takes most of the tests' time.
 static constexpr CellType all_types[] = {CellType::u8, CellType::i32, CellType::i64, CellType::f64};
 
-static std::vector<CriterionKind> criteria_of(CellType type) {
-  if (type == CellType::i64) return {CriterionKind::entropy, CriterionKind::squared_error};
-  if (type == CellType::f64) return {CriterionKind::gini, CriterionKind::absolute_error};
+static std::vector<CriterionKind> all_criteria() {
   return {CriterionKind::gini, CriterionKind::entropy, CriterionKind::squared_error, CriterionKind::poisson,
           CriterionKind::absolute_error};
 }
@@ -47,55 +48,39 @@ struct Data {
   std::unique_ptr<Table> table;
 
   Data(Dictionary d, CellType t, std::size_t n)
-      : dictionary(std::move(d)), type(t), of_cell(features_of_cells(dictionary.shape(), dictionary.views())), rows(n),
+      : dictionary(std::move(d)), type(t), of_cell(features_of_cells(dictionary.layout())), rows(n),
         p(static_cast<std::size_t>(dictionary.features())), x(n * p), classes(n), count(n), weight(n), targets(n) {}
 
-  void make_table() { table = std::make_unique<Table>(x.data(), rows, dictionary, type, Quantiser(0, 0x1.0p61)); }
+  void make_table() { table = std::make_unique<Table>(::make_table(x.data(), rows, dictionary, type, Quantiser(0, 0x1.0p61))); }
 
   Trees grow(const GrowthRule& rule, std::uint64_t key, const Poll& poll = [](std::size_t) {}) const {
-    switch (type) {
-      case CellType::u8: return grow_any<std::uint8_t>(rule, key, poll);
-      case CellType::i64:
-        if (rule.criterion == CriterionKind::entropy)
-          return grow_with<std::int64_t>(ClassCriterion<Entropy>(classes.data(), class_count), rule, key, poll);
-        return grow_with<std::int64_t>(SumCriterion<SquaredError>(targets.data(), bits), rule, key, poll);
-      case CellType::f64:
-        if (rule.criterion == CriterionKind::gini)
-          return grow_with<double>(ClassCriterion<Gini>(classes.data(), class_count), rule, key, poll);
-        return grow_with<double>(AbsoluteError(targets.data(), bits), rule, key, poll);
-      default: return grow_any<std::int32_t>(rule, key, poll);
-    }
-  }
-
-  Targets all_targets() const { return {classes.data(), class_count, targets.data(), bits}; }
-  Bag bag() const { return {count.data(), weight.data(), rows}; }
-
-  template <class Cell>
-  Trees grow_any(const GrowthRule& rule, std::uint64_t key, const Poll& poll) const {
-    Projector<Cell> projection(*table);
-    return grow_tree(projection, dictionary, all_targets(), bag(), rule, key, poll);
-  }
-
-  template <class Value, class Criterion>
-  Trees grow_with(Criterion criterion, const GrowthRule& rule, std::uint64_t key, const Poll& poll) const {
-    Projector<Value> projection(*table);
     Trees grown;
-    Grower<Value, Criterion>(projection, dictionary, all_targets(), rule, std::move(criterion), poll).grow(bag(), key, grown);
+    with_cell_type(type, [&](auto cell) {
+      Projector<decltype(cell)> projection(*table);
+      grow_tree<ValueOf<decltype(cell)>>(projection, dictionary, key, bag(), all_targets(rule.criterion), rule, poll, grown);
+    });
     return grown;
   }
 
+  Targets all_targets(CriterionKind criterion) const {
+    if (is_classification(criterion)) return {.classes = classes, .class_count = class_count};
+    return {.values = targets, .bits = bits};
+  }
+  Bag bag() const { return {count.data(), weight.data(), rows}; }
+
   // Whether a row goes right at a node, from the samples and not from the table.
-  bool goes_right(const Trees& tree, std::size_t node, std::size_t term_begin, std::size_t row) const {
+  bool goes_right(const Trees& tree, std::size_t node, std::size_t row) const {
+    const AtomList& atoms = tree.atoms;
     if (type == CellType::f64) {
       double sum = 0.0;
-      for (std::size_t t = term_begin; t < term_begin + tree.term_count[node]; ++t)
-        sum += tree.term_weight[t] * (tree.term_cell[t] < p ? x[row * p + tree.term_cell[t]] : 0.0);
+      for (std::size_t t = atoms.begin[node]; t < atoms.begin[node + 1]; ++t)
+        sum += atoms.weight[t] * (atoms.cell[t] < p ? x[row * p + atoms.cell[t]] : 0.0);
       return sum > tree.real_threshold[node];
     }
     std::int64_t sum = 0;
-    for (std::size_t t = term_begin; t < term_begin + tree.term_count[node]; ++t)
-      for (const std::uint32_t feature : of_cell.at(tree.term_cell[t]))
-        sum += static_cast<std::int64_t>(tree.term_weight[t]) * static_cast<std::int64_t>(x[row * p + feature]);
+    for (std::size_t t = atoms.begin[node]; t < atoms.begin[node + 1]; ++t)
+      for (const std::uint32_t feature : of_cell.at(atoms.cell[t]))
+        sum += static_cast<std::int64_t>(atoms.weight[t]) * static_cast<std::int64_t>(x[row * p + feature]);
     return 2 * sum > tree.threshold[node];
   }
 };
@@ -213,14 +198,8 @@ class TreeCheck {
     CHECK(nodes % 2 == 1 && nodes > 0, nodes);
     CHECK_EQUAL((data.type == CellType::f64 ? tree.real_threshold.size() : tree.threshold.size()), nodes);
     CHECK_EQUAL((data.type == CellType::f64 ? tree.threshold.size() : tree.real_threshold.size()), 0u);
-    CHECK(tree.weight.size() == nodes && tree.gain.size() == nodes && tree.term_count.size() == nodes);
-    std::size_t terms = 0;
-    for (const std::uint32_t count : tree.term_count) {
-      term_begin_.push_back(terms);
-      terms += count;
-    }
-    CHECK(tree.term_cell.size() == terms && tree.term_weight.size() == terms);
-    for (const std::uint32_t cell : tree.term_cell) CHECK(cell < data.dictionary.zero_cell());
+    CHECK(tree.weight.size() == nodes && tree.gain.size() == nodes && tree.atoms.size() == nodes);
+    tree.atoms.check(data.dictionary.layout(), data.type == CellType::f64);
 
     std::vector<std::uint32_t> rows;
     for (std::uint32_t row = 0; row < data.rows; ++row)
@@ -231,10 +210,10 @@ class TreeCheck {
     CHECK_EQUAL(leaves_, (nodes + 1) / 2);
     CHECK(rule.max_leaf_nodes == unlimited || leaves_ <= rule.max_leaf_nodes, leaves_);
     if (is_classification(rule.criterion)) {
-      CHECK_EQUAL(tree.distribution_size.size(), payloads_.size());
-      CHECK_EQUAL(tree.leaf_value.size(), 0u);
+      CHECK_EQUAL(tree.leaves.distribution_size.size(), payloads_.size());
+      CHECK_EQUAL(tree.leaves.value.size(), 0u);
     } else {
-      CHECK_EQUAL(tree.leaf_value.size(), payloads_.size());
+      CHECK_EQUAL(tree.leaves.value.size(), payloads_.size());
     }
   }
 
@@ -258,7 +237,7 @@ class TreeCheck {
     CHECK(count >= rule_.min_samples_split, count);
     CHECK(depth < rule_.max_depth);
     std::vector<std::uint32_t> side[2];
-    for (const std::uint32_t row : rows) side[data_.goes_right(tree_, node, term_begin_[node], row)].push_back(row);
+    for (const std::uint32_t row : rows) side[data_.goes_right(tree_, node, row)].push_back(row);
     if (!side[0].empty() && !side[1].empty()) {
       const double decrease = impurity(data_, rule_.criterion, rows) - impurity(data_, rule_.criterion, side[0]) -
                               impurity(data_, rule_.criterion, side[1]);
@@ -273,28 +252,28 @@ class TreeCheck {
 
   void visit_leaf(std::size_t node, const std::vector<std::uint32_t>& rows) {
     ++leaves_;
-    CHECK_EQUAL(tree_.term_count[node], 0u);
+    CHECK_EQUAL(tree_.atoms.terms(node), 0u);
     const auto payload = static_cast<std::size_t>(-1 - static_cast<std::int64_t>(tree_.next[node]));
     std::map<std::uint32_t, std::uint64_t> of_class;
     for (const std::uint32_t row : rows) of_class[data_.classes[row]] += data_.weight[row];
     if (!is_classification(rule_.criterion)) {
-      CHECK(payloads_.insert(payload).second && payload < tree_.leaf_value.size());
-      CHECK_EQUAL(tree_.leaf_value[payload], leaf_value(rows), "node", node);
+      CHECK(payloads_.insert(payload).second && payload < tree_.leaves.value.size());
+      CHECK_EQUAL(tree_.leaves.value[payload], leaf_value(rows), "node", node);
     } else if (of_class.size() == 1) {
       CHECK_EQUAL(payload, of_class.begin()->first);
     } else {
-      if (payload < data_.class_count || payload - data_.class_count >= tree_.distribution_size.size())
+      if (payload < data_.class_count || payload - data_.class_count >= tree_.leaves.distribution_size.size())
         throw std::runtime_error("leaf payload");
       const std::size_t d = payload - data_.class_count;
       CHECK(payloads_.insert(payload).second);
       std::size_t begin = 0;
-      for (std::size_t i = 0; i < d; ++i) begin += tree_.distribution_size[i];
-      CHECK_EQUAL(tree_.distribution_size[d], of_class.size());
+      for (std::size_t i = 0; i < d; ++i) begin += tree_.leaves.distribution_size[i];
+      CHECK_EQUAL(tree_.leaves.distribution_size[d], of_class.size());
       auto expected = of_class.begin();  // in the order of the classes
-      for (std::size_t i = begin; i < begin + tree_.distribution_size[d] && expected != of_class.end();
+      for (std::size_t i = begin; i < begin + tree_.leaves.distribution_size[d] && expected != of_class.end();
            ++i, ++expected) {
-        CHECK_EQUAL(tree_.distribution_class[i], expected->first);
-        CHECK_EQUAL(tree_.distribution_weight[i], expected->second);
+        CHECK_EQUAL(tree_.leaves.distribution_class[i], expected->first);
+        CHECK_EQUAL(tree_.leaves.distribution_weight[i], expected->second);
       }
     }
   }
@@ -316,7 +295,6 @@ class TreeCheck {
   const Trees& tree_;
   const Data& data_;
   const GrowthRule& rule_;
-  std::vector<std::size_t> term_begin_;
   double tree_weight_ = 0.0, min_weight_ = 0.0;
   std::size_t visited_ = 0, leaves_ = 0;
   std::set<std::size_t> payloads_;
@@ -327,7 +305,7 @@ TEST(trees_keep_their_promises) {
   std::uint64_t key = 0;
   for (int round = 0; round < 4; ++round)
     for (const CellType type : all_types)
-      for (const CriterionKind criterion : criteria_of(type))
+      for (const CriterionKind criterion : all_criteria())
         for (const Splitter splitter : all_splitters) {
           const Data data = random_data(random, type, 1 + random.index(random.chance(0.3) ? 300 : 60));
           const GrowthRule rule = random_rule(random, criterion, splitter);
@@ -338,7 +316,7 @@ TEST(trees_keep_their_promises) {
 TEST(one_row_and_one_class_make_a_leaf) {
   Random random(2);
   for (const CellType type : all_types)
-    for (const CriterionKind criterion : criteria_of(type)) {
+    for (const CriterionKind criterion : all_criteria()) {
       Data data = random_data(random, type, 20);
       GrowthRule rule;
       rule.criterion = criterion;
@@ -355,7 +333,7 @@ TEST(one_row_and_one_class_make_a_leaf) {
 TEST(full_trees_end_where_rows_are_the_same) {
   Random random(3);
   for (const CellType type : all_types)
-    for (const CriterionKind criterion : criteria_of(type))
+    for (const CriterionKind criterion : all_criteria())
       for (const Splitter splitter : all_splitters) {
         if (criterion == CriterionKind::absolute_error || criterion == CriterionKind::poisson)
           continue;  // may refuse to split
@@ -378,8 +356,8 @@ TEST(full_trees_end_where_rows_are_the_same) {
         rule.candidates = 1;
         const Trees tree = data.grow(rule, 5);
         TreeCheck(tree, data, rule);
-        CHECK_EQUAL(tree.distribution_size.size(), 0u, "no leaf is mixed");
-        for (const double value : tree.leaf_value) CHECK_EQUAL(value, std::floor(value));
+        CHECK_EQUAL(tree.leaves.distribution_size.size(), 0u, "no leaf is mixed");
+        for (const double value : tree.leaves.value) CHECK_EQUAL(value, std::floor(value));
       }
 }
 
@@ -396,10 +374,10 @@ struct Step {
 static std::map<std::string, Step> by_path(const Trees& tree, std::size_t class_count) {
   std::vector<std::string> path(tree.next.size());
   std::map<std::string, Step> steps;
-  std::size_t term = 0;
   for (std::size_t node = 0; node < tree.next.size(); ++node) {
     Step step{tree.threshold[node], {}, tree.gain[node], tree.weight[node], {}};
-    for (std::uint32_t t = 0; t < tree.term_count[node]; ++t) step.cell.push_back(tree.term_cell[term++]);
+    step.cell.assign(tree.atoms.cell.begin() + static_cast<std::ptrdiff_t>(tree.atoms.begin[node]),
+                     tree.atoms.cell.begin() + static_cast<std::ptrdiff_t>(tree.atoms.begin[node + 1]));
     if (tree.next[node] >= 0) {
       path[tree.next[node]] = path[node] + "l";
       path[tree.next[node] + 1] = path[node] + "r";
@@ -409,9 +387,9 @@ static std::map<std::string, Step> by_path(const Trees& tree, std::size_t class_
         step.leaf[static_cast<std::uint32_t>(payload)] = tree.weight[node];
       } else {
         std::size_t begin = 0, d = payload - class_count;
-        for (std::size_t i = 0; i < d; ++i) begin += tree.distribution_size[i];
-        for (std::size_t i = begin; i < begin + tree.distribution_size[d]; ++i)
-          step.leaf[tree.distribution_class[i]] = tree.distribution_weight[i];
+        for (std::size_t i = 0; i < d; ++i) begin += tree.leaves.distribution_size[i];
+        for (std::size_t i = begin; i < begin + tree.leaves.distribution_size[d]; ++i)
+          step.leaf[tree.leaves.distribution_class[i]] = tree.leaves.distribution_weight[i];
       }
     }
     steps.emplace(path[node], std::move(step));
@@ -537,10 +515,10 @@ TEST(tables_of_bytes_grow_the_same_trees) {
     data.make_table();
     const GrowthRule rule = random_rule(random, CriterionKind::gini, all_splitters[round % 3]);
     const auto expected = by_path(data.grow(rule, round), 4);
-    const Table bytes(data.x.data(), data.rows, data.dictionary, CellType::bytes, Quantiser(0, 255.0));
-    BytePatchProjector projection(bytes, data.dictionary);
-    const Trees tree =
-        grow_tree(projection, data.dictionary, data.all_targets(), data.bag(), rule, round, [](std::size_t) {});
+    const Table bytes = make_table(data.x.data(), data.rows, data.dictionary, CellType::bytes, Quantiser(0, 255.0));
+    Trees tree;
+    grow_tree(*make_byte_patch_projection(bytes, data.dictionary), data.dictionary, static_cast<std::uint64_t>(round), data.bag(),
+              data.all_targets(rule.criterion), rule, [](std::size_t) {}, tree);
     CHECK(by_path(tree, 4) == expected, "round", round);
   }
 }
@@ -573,28 +551,36 @@ TEST(several_trees_at_once) {
   Random random(9);
   for (const CriterionKind criterion : {CriterionKind::gini, CriterionKind::squared_error}) {
     const Data data = random_data(random, CellType::i32, 100);
-    Projector<std::int32_t> projection(*data.table);
     GrowthRule rule;
     rule.criterion = criterion;
     rule.max_depth = 3;  // leaves of several classes
+    std::vector<std::uint32_t> count, weight, order(data.rows);
+    for (int tree = 0; tree < 3; ++tree) {
+      count.insert(count.end(), data.count.begin(), data.count.end());
+      weight.insert(weight.end(), data.weight.begin(), data.weight.end());
+    }
+    std::iota(order.begin(), order.end(), 0u);
+    for (std::size_t i = 0; i < weight.size(); ++i) weight[i] = std::max(weight[i], 1u);
     Trees all;
-    grow_trees<std::int32_t>(projection, data.dictionary, data.all_targets(), {{data.bag(), 1}, {data.bag(), 2}, {data.bag(), 3}},
-                             rule, [](std::size_t) {}, all);
+    grow_trees(*data.table, data.dictionary, {1, 2, 3}, Bags(count, weight, order), data.all_targets(criterion), rule, [](std::size_t) {}, all);
     const auto parts = [](auto& t) {
-      return std::tie(t.tree_size, t.next, t.threshold, t.real_threshold, t.weight, t.gain, t.term_count, t.term_cell,
-                      t.term_weight, t.distribution_size, t.distribution_class, t.distribution_weight, t.leaf_value);
+      return std::tie(t.tree_size, t.next, t.threshold, t.real_threshold, t.weight, t.gain, t.atoms.cell, t.atoms.weight,
+                      t.leaves.distribution_size, t.leaves.distribution_class, t.leaves.distribution_weight, t.leaves.value);
     };
     Trees joined;
     for (std::uint64_t key = 1; key <= 3; ++key) {
       Trees one = data.grow(rule, key);
       const bool classes = criterion == CriterionKind::gini;
       const auto first = static_cast<std::int32_t>(classes ? data.class_count : 0);
-      const auto payloads = static_cast<std::int32_t>(classes ? joined.distribution_size.size() : joined.leaf_value.size());
+      const auto payloads = static_cast<std::int32_t>(classes ? joined.leaves.distribution_size.size() : joined.leaves.value.size());
       for (std::int32_t& next : one.next) next -= next < -first ? payloads : 0;
+      for (std::size_t node = 0; node < one.next.size(); ++node)
+        joined.atoms.begin.push_back(joined.atoms.begin.back() + one.atoms.terms(node));
       std::apply([&](auto&... to) {
         std::apply([&](const auto&... from) { (to.insert(to.end(), from.begin(), from.end()), ...); }, parts(one));
       }, parts(joined));
     }
+    CHECK_EQUAL(all.atoms.begin, joined.atoms.begin);
     CHECK_EQUAL(all.tree_size.size(), 3u);
     CHECK(parts(all) == parts(joined), "criterion", static_cast<int>(criterion));
   }
@@ -628,7 +614,7 @@ TEST(groups_of_candidates_do_not_matter) {
     ++key;
   const Trees tree = data.grow(rule, key);
   CHECK_EQUAL(tree.next, (std::vector<std::int32_t>{1, -1, -2}));
-  CHECK_EQUAL(tree.term_cell, std::vector<std::uint32_t>{37});
+  CHECK_EQUAL(tree.atoms.cell, std::vector<std::uint32_t>{37});
   CHECK_EQUAL(tree.threshold[0], 1);
 }
 

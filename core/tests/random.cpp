@@ -1,5 +1,5 @@
 // Built twice: with 128-bit integers, and, without __SIZEOF_INT128__, with the portable multiply_high.
-#include "random.hpp"
+#include "base/random.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,16 +1,17 @@
-#include "subset.hpp"
+#include "growth/subset.hpp"
 
 #include <algorithm>
 #include <numeric>
 
 #include "check.hpp"
 #include "data.hpp"
-#include "forest.hpp"
-#include "grow.hpp"
+#include "forest/forest.hpp"
+#include "growth/grow.hpp"
+#include "projection/with_projection.hpp"
 
 using namespace morf;
 
-static const auto silent = [](std::size_t) {};
+static const Poll silent = [](std::size_t) {};
 
 // Patches, or sums of signed features: f64 tables have no prefix sums, and values of u16 ones are not negative.
 static Dictionary make_dictionary(Random& random, CellType type, std::size_t subset) {
@@ -39,11 +40,11 @@ TEST(tiles_hold_the_cells_of_rows) {
     const Dictionary dictionary = make_dictionary(random, type, 5);
     const std::size_t rows = 1 + random.index(70), p = static_cast<std::size_t>(dictionary.features());
     const auto x = make_samples(random, dictionary, rows, type, 100);
-    const Table whole(x.data(), rows, dictionary, type, quantiser);
-    Table tiled(rows, dictionary, type, Layout::tiles);
+    const Table whole = make_table(x.data(), rows, dictionary, type, quantiser);
+    Table tiled(rows, dictionary.layout(), type, Arrangement::tiles);
     for (std::size_t first = 0; first < rows;) {  // in pieces that end anywhere
       const std::size_t count = std::min(rows - first, 1 + random.index(30));
-      tiled.fill(x.data() + first * p, first, count, quantiser);
+      tiled.fill({x.data() + first * p, count, p}, first, quantiser);
       first += count;
     }
     CHECK(tiled.hash() == whole.hash());
@@ -63,8 +64,8 @@ TEST(bytes_and_tiles_do_not_mix) {
   Dictionary dictionary({4, 4}, false);
   dictionary.add_patch({{1, 1}, {2, 2}}, {Boundary::zero, Boundary::zero}, {true, true});
   dictionary.set_subset(3);
-  CHECK_THROWS(std::invalid_argument, Table(5, dictionary, CellType::bytes, Layout::tiles));
-  const Table tiled(5, dictionary, CellType::u16, Layout::tiles);
+  CHECK_THROWS(std::invalid_argument, Table(5, dictionary.layout(), CellType::bytes, Arrangement::tiles));
+  const Table tiled(5, dictionary.layout(), CellType::u16, Arrangement::tiles);
   CHECK_THROWS(std::invalid_argument, with_projection(tiled, dictionary, [](auto&) {}));
 }
 
@@ -78,9 +79,9 @@ TEST(columns_of_tiles_are_those_of_rows) {
       const std::size_t rows = 1 + random.index(70);
       const bool far = repeat % 2 == 1 && (type == CellType::i32 || type == CellType::i64);
       const auto x = make_samples(random, dictionary, rows, type, far ? 1000000 : 200);
-      const Table by_row(x.data(), rows, dictionary, type, quantiser);
-      Table tiled(rows, dictionary, type, Layout::tiles);
-      tiled.fill(x.data(), 0, rows, quantiser);
+      const Table by_row = make_table(x.data(), rows, dictionary, type, quantiser);
+      Table tiled(rows, dictionary.layout(), type, Arrangement::tiles);
+      tiled.fill({x.data(), rows, static_cast<std::size_t>(dictionary.features())}, 0, quantiser);
       const std::vector<std::uint32_t> once(rows, 1);
       std::vector<std::uint32_t> all(rows);
       std::iota(all.begin(), all.end(), 0u);
@@ -124,32 +125,30 @@ TEST(narrow_columns_grow_the_same_trees) {
       dictionary.add_patch({{1, 1}, {4, 4}}, {Boundary::zero, Boundary::zero}, {true, true});
       dictionary.set_subset(25);
       const auto x = make_samples(random, dictionary, rows, CellType::i32, 900);
-      const Table by_row(x.data(), rows, dictionary, CellType::i32, quantiser);
-      Table tiled(rows, dictionary, CellType::i32, Layout::tiles);
-      tiled.fill(x.data(), 0, rows, quantiser);
+      const Table by_row = make_table(x.data(), rows, dictionary, CellType::i32, quantiser);
+      Table tiled(rows, dictionary.layout(), CellType::i32, Arrangement::tiles);
+      tiled.fill({x.data(), rows, static_cast<std::size_t>(dictionary.features())}, 0, quantiser);
       std::vector<std::uint32_t> classes(rows), count(rows), all(rows);
       for (auto& label : classes) label = static_cast<std::uint32_t>(random.index(3));
       for (auto& times : count) times = static_cast<std::uint32_t>(1 + random.index(2));
       std::iota(all.begin(), all.end(), 0u);
-      const Targets targets{classes.data(), 3, nullptr, 0};
+      const Targets targets{.classes = classes, .class_count = 3};
       const GrowthRule rule{.splitter = splitter, .candidates = 6};
-      const std::vector<Seedling> seedlings{{{count.data(), count.data(), rows}, 11}};
+      const Bags bags(count, {}, all);
       Subset subset(tiled, dictionary);
       subset.draw(5, count.data(), nullptr);
       subset.fill(0, subset.atoms().size(), all.data(), rows, silent);
       CHECK(subset.narrow());
       Trees fast, slow;
-      grow_on_subset(subset, targets, seedlings, rule, silent, fast);
+      grow_on_subset(subset, {11}, bags, targets, rule, silent, fast);
       ColumnProjector<std::int32_t> whole(subset, true);
-      grow_trees(static_cast<Projection<std::int32_t>&>(whole), subset.dictionary(), targets, seedlings, rule, silent, slow);
+      grow_tree<std::int32_t>(whole, subset.dictionary(), 11, bags[0], targets, rule, silent, slow);
       CHECK(fast.next == slow.next);
       CHECK(fast.threshold == slow.threshold);
-      CHECK(fast.picked == slow.term_cell);
+      CHECK(fast.picked == slow.atoms.cell);
       CHECK(fast.gain == slow.gain);
 
-      ForestArrays arrays{{0, static_cast<std::int64_t>(fast.next.size())}, fast.next, fast.threshold, {}, fast.term_count, fast.term_cell,
-                          fast.term_weight, 3, fast.distribution_size, fast.distribution_class, fast.distribution_weight, {}, 1};
-      const Forest forest(RowLayout(dictionary), std::move(arrays));
+      const Forest forest(dictionary.layout(), fast.atoms, {{0, static_cast<std::int64_t>(fast.next.size())}, fast.next, fast.threshold}, fast.leaves);
       std::vector<std::int32_t> in_subset(rows), in_rows(rows), in_tiles(rows);
       subset.find_leaves(fast.next.data(), fast.threshold.data(), fast.next.size(), fast.picked.data(), fast.picked.size(), in_subset.data());
       forest.find_leaves(0, by_row, in_rows.data());

@@ -1,4 +1,6 @@
-#include "table.hpp"
+#include "data/table.hpp"
+
+#include "data/row_filler.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -29,9 +31,9 @@ TEST(cells_are_prefix_sums_that_wrap) {
   for (int round = 0; round < 120; ++round) {
     const auto shape = random_shape(random, 1 + random.index(4));
     const Dictionary dictionary = some_views(random, shape);
-    const auto of_cell = features_of_cells(shape, dictionary.views());
+    const auto of_cell = features_of_cells(dictionary.layout());
     const auto p = static_cast<std::size_t>(dictionary.features());
-    CHECK_EQUAL(of_cell.size(), dictionary.cells());
+    CHECK_EQUAL(of_cell.size(), dictionary.layout().cells());
     for (const CellType type : integer_types) {
       with_cell_type(type, [&](auto zero) {
         using Cell = decltype(zero);
@@ -42,7 +44,7 @@ TEST(cells_are_prefix_sums_that_wrap) {
             value = random.between(
                 std::max<std::int64_t>(std::numeric_limits<Cell>::min(), -(std::int64_t{1} << 61)),
                 static_cast<std::int64_t>(std::min<std::uint64_t>(std::numeric_limits<Cell>::max(), 1ULL << 61)));
-          const Table table(x.data(), rows, dictionary, type, Quantiser(0, 0x1.0p61));
+          const Table table = make_table(x.data(), rows, dictionary, type, Quantiser(0, 0x1.0p61));
           for (std::size_t i = 0; i < rows; ++i)
             for (std::size_t cell = 0; cell < of_cell.size(); ++cell) {
               std::uint64_t sum = 0;
@@ -74,7 +76,7 @@ TEST(differences_of_wrapped_sums_are_exact) {
             const auto largest = static_cast<std::int64_t>(std::numeric_limits<Cell>::max());
             std::vector<std::int64_t> x(p);
             for (auto& value : x) value = random.between(std::is_signed_v<Cell> ? -largest / 8 : 0, largest / 8);
-            const Table table(x.data(), 1, dictionary, type, Quantiser(0, 0x1.0p61));
+            const Table table = make_table(x.data(), 1, dictionary, type, Quantiser(0, 0x1.0p61));
             const Cell* cells = row_of<Cell>(table, 0);
             for (int box = 0; box < 40; ++box) {
               std::vector<std::int64_t> begin(rank), end(rank);
@@ -140,10 +142,11 @@ TEST(quantiser_rounds_half_to_even) {
 // Prediction leaves out the hash and rounds small numbers in another way.
 TEST(rows_without_a_hash_have_the_same_cells) {
   Random random(11);
-  const RowLayout layout({5, 9}, {3, 0});
+  const RowLayout layout({5, 9}, {Plane{.prefixed_axes = 3}, Plane{}});
   std::vector<double> x(45);
   for (const int shift : {0, 3, -4, 17}) {
     const Quantiser quantiser(shift, 0x1.0p61);
+    RowFiller<std::int32_t> filler(layout, quantiser);
     for (int round = 0; round < 200; ++round) {
       const double size = std::ldexp(round % 2 ? 1.0 : 0x1.0p20, -shift);
       for (auto& value : x) {
@@ -152,16 +155,16 @@ TEST(rows_without_a_hash_have_the_same_cells) {
       }
       const std::vector<float> y(x.begin(), x.end());
       std::vector<std::int32_t> hashed(layout.cells()), plain(layout.cells());
-      fill_row(x.data(), layout, quantiser, hashed.data());
-      fill_row<false>(x.data(), layout, quantiser, plain.data());
+      filler.fill_and_hash({x.data(), 1, 45}, 0, hashed.data());
+      filler.fill({x.data(), 1, 45}, 0, plain.data());
       CHECK_EQUAL(hashed, plain);
-      fill_row(y.data(), layout, quantiser, hashed.data());
-      fill_row<false>(y.data(), layout, quantiser, plain.data());
+      filler.fill_and_hash({y.data(), 1, 45}, 0, hashed.data());
+      filler.fill({y.data(), 1, 45}, 0, plain.data());
       CHECK_EQUAL(hashed, plain);
       std::vector<std::uint8_t> bytes(45);
       for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random.between(0, 255));
-      fill_row(bytes.data(), layout, quantiser, hashed.data());
-      fill_row<false>(bytes.data(), layout, quantiser, plain.data());
+      filler.fill_and_hash({bytes.data(), 1, 45}, 0, hashed.data());
+      filler.fill({bytes.data(), 1, 45}, 0, plain.data());
       CHECK_EQUAL(hashed, plain);
     }
   }
@@ -212,7 +215,7 @@ template <class In>
 static std::vector<std::uint64_t> hashes(const std::vector<std::int64_t>& values, const Dictionary& dictionary,
                                          CellType type, int shift = 0) {
   std::vector<In> x(values.begin(), values.end());
-  return Table(x.data(), x.size() / dictionary.features(), dictionary, type, Quantiser(shift, 0x1.0p61)).hash();
+  return make_table(x.data(), x.size() / dictionary.features(), dictionary, type, Quantiser(shift, 0x1.0p61)).hash();
 }
 
 TEST(hash_depends_on_values_and_not_on_their_types) {
@@ -253,7 +256,7 @@ TEST(hash_tells_rows_apart) {
   }
   const std::vector<double> zeros{0.0, -0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -0.0};
   for (const CellType type : {CellType::i32, CellType::f64}) {
-    const Table table(zeros.data(), 2, dictionary, type, Quantiser(0, 1.0));
+    const Table table = make_table(zeros.data(), 2, dictionary, type, Quantiser(0, 1.0));
     CHECK_EQUAL(table.hash()[0], table.hash()[1], "-0.0 is 0.0");
   }
 }
@@ -266,13 +269,13 @@ TEST(last_cell_is_zero) {
     dictionary.add_patch({{1, 1}, {3, 5}}, {Boundary::wrap, Boundary::zero}, {true, true});
     std::vector<double> x(15 * 10);
     for (auto& value : x) value = static_cast<double>(random.between(1, 200));
-    const Table table(x.data(), 10, dictionary, type, Quantiser(0, 0x1.0p61));
+    const Table table = make_table(x.data(), 10, dictionary, type, Quantiser(0, 0x1.0p61));
     CHECK_EQUAL(table.cells(), 16u);
     CHECK_EQUAL(table.rows(), 10u);
     with_cell_type(type, [&](auto zero) {
       using Cell = decltype(zero);
       for (std::size_t i = 0; i < 10; ++i) {
-        CHECK_EQUAL(row_of<Cell>(table, i)[dictionary.zero_cell()], Cell{0});
+        CHECK_EQUAL(row_of<Cell>(table, i)[dictionary.layout().zero_cell()], Cell{0});
         CHECK_EQUAL(reinterpret_cast<std::uintptr_t>(table.buffer().row(i)) % 64, 0u);
       }
     });
@@ -285,7 +288,7 @@ TEST(float_tables_hold_values_as_they_are) {
   dictionary.add_axis();
   std::vector<double> x(60);
   for (auto& value : x) value = random.unit() - 0.5;
-  const Table table(x.data(), 10, dictionary, CellType::f64, Quantiser(-4, 0x1.0p61));
+  const Table table = make_table(x.data(), 10, dictionary, CellType::f64, Quantiser(-4, 0x1.0p61));
   for (std::size_t i = 0; i < 10; ++i)
     for (std::size_t j = 0; j < 6; ++j) CHECK_EQUAL(row_of<double>(table, i)[j], x[6 * i + j] / 16.0);
 }
@@ -297,10 +300,10 @@ TEST(rows_may_be_filled_in_parts) {
   std::vector<double> x(12 * 10);
   for (auto& value : x) value = static_cast<double>(random.between(0, 99));
   const Quantiser quantiser(0, 0x1.0p61);
-  const Table whole(x.data(), 10, dictionary, CellType::i32, quantiser);
-  Table parts(10, dictionary, CellType::i32);
+  const Table whole = make_table(x.data(), 10, dictionary, CellType::i32, quantiser);
+  Table parts(10, dictionary.layout(), CellType::i32);
   for (const auto& [first, count] : {std::pair{7, 3}, {0, 4}, {4, 3}})
-    parts.fill(x.data() + 12 * first, first, count, quantiser);
+    parts.fill({x.data() + 12 * first, static_cast<std::size_t>(count), 12}, static_cast<std::size_t>(first), quantiser);
   CHECK_EQUAL(parts.hash(), whole.hash());
   for (std::size_t i = 0; i < 10; ++i)
     for (std::size_t cell = 0; cell < whole.cells(); ++cell)
@@ -310,22 +313,27 @@ TEST(rows_may_be_filled_in_parts) {
 TEST(impossible_tables_are_refused) {
   const double x[4] = {};
   Dictionary dictionary({4}, false);
-  dictionary.add_axis();
-  CHECK_THROWS(std::invalid_argument, Table(x, 1, dictionary, CellType::f64, Quantiser(0, 1.0)));
-  CHECK_EQUAL(Table(x, 0, dictionary, CellType::u8, Quantiser(0, 1.0)).rows(), 0u);
+  dictionary.add_patch({{1}, {2}}, {Boundary::zero}, {true});
+  CHECK_THROWS(std::invalid_argument, make_table(x, 1, dictionary, CellType::f64, Quantiser(0, 1.0)));
+  CHECK_EQUAL(make_table(x, 0, dictionary, CellType::u8, Quantiser(0, 1.0)).rows(), 0u);
   using Shape = std::vector<std::int64_t>;
   for (const Shape& shape :
        {Shape{0}, Shape{-4}, Shape{4, 0}, Shape{1 << 15, 1 << 15}, Shape{8, std::int64_t{1} << 62}})
-    CHECK_THROWS(std::invalid_argument, RowLayout(shape, {0}), "shape", shape);
+    CHECK_THROWS(std::invalid_argument, RowLayout(shape, {Plane{}}), "shape", shape);
   CHECK_THROWS(std::invalid_argument, RowLayout({4}, {}));
-  CHECK_THROWS(std::invalid_argument, RowLayout({1 << 29}, {0, 1, 1, 1}));
+  CHECK_THROWS(std::invalid_argument, RowLayout({1 << 29}, std::vector<Plane>(4)));
+  const Plane pooled{.pooled = true}, beyond{.prefixed_axes = 2}, round{.circular_axes = 1};
+  RowLayout({4}, {Plane{}, pooled});
+  CHECK_THROWS(std::invalid_argument, RowLayout({4}, {pooled, Plane{}}), "pooled planes come last");
+  CHECK_THROWS(std::invalid_argument, RowLayout({4}, {beyond}), "no such axis");
+  CHECK_THROWS(std::invalid_argument, RowLayout({4}, {round}), "plain planes are not circular");
   CHECK_THROWS(std::bad_alloc, RowBuffer(std::size_t{1} << 40, std::size_t{1} << 30));
 }
 
-// A view is a mask of 32 axes.
-TEST(more_axes_than_a_view_has_bits_are_refused) {
-  CHECK_EQUAL(RowLayout(std::vector<std::int64_t>(32, 1), {0}).cells(), 2u);
-  CHECK_THROWS(std::invalid_argument, RowLayout(std::vector<std::int64_t>(33, 1), {0}));
+// Sets of axes are masks of 32 bits.
+TEST(more_axes_than_a_mask_has_bits_are_refused) {
+  CHECK_EQUAL(RowLayout(std::vector<std::int64_t>(32, 1), {Plane{}}).cells(), 2u);
+  CHECK_THROWS(std::invalid_argument, RowLayout(std::vector<std::int64_t>(33, 1), {Plane{}}));
 }
 
 TEST(large_buffers_are_aligned_to_huge_pages) {
@@ -335,4 +343,18 @@ TEST(large_buffers_are_aligned_to_huge_pages) {
   *large.row(599999) = std::byte{1};
   CHECK_EQUAL(small.stride(), 128u);
   CHECK_EQUAL(reinterpret_cast<std::uintptr_t>(small.row(0)) % 64, 0u);
+}
+
+TEST(hashes_of_samples_depend_on_values_alone) {
+  const std::uint8_t bytes[] = {1, 2, 3, 4, 5, 6, 1, 2, 3};
+  const std::int64_t whole[] = {1, 2, 3, 4, 5, 6, 1, 2, 3};
+  const float floats[] = {1, 2, 3, 4, 5, 6, 1, 2, 3};
+  const double doubles[] = {1, 2, 3, 4, 5, 6.5, 1, 2, 3};
+  const auto hash = hash_rows({bytes, 3, 3});
+  CHECK_EQUAL(hash[0], hash[2]);
+  CHECK(hash[0] != hash[1]);
+  CHECK_EQUAL(hash_rows({whole, 3, 3}), hash);
+  CHECK_EQUAL(hash_rows({floats, 3, 3}), hash);
+  const auto other = hash_rows({doubles, 3, 3});
+  CHECK(other[0] == hash[0] && other[1] != hash[1]);
 }

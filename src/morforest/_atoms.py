@@ -6,8 +6,8 @@ row, and an :class:`AtomList` lists atoms over one layout. The fitted forest hol
 node, shared atoms one per column, `AtomFeatures` one per feature; whatever is asked of atoms
 (units, features, windows, names) is a method here. See "The atom record" in docs/design.md.
 
-The core's own form of the record appears in four methods only: `RowLayout.from_core`,
-`RowLayout.to_core`, `AtomList.from_core` and `AtomList._to_core`.
+The core has the same two records under the same names; `from_core` and `to_core` turn one into the
+other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from morforest._arrays import narrow, read_numbers, refusing, widen
 from morforest._atom_names import name_of
 from morforest._fixed_point import CellFormat, require_format
 from morforest._native import core
-from morforest.dictionary._views import KINDS, RAW, View, to_core
+from morforest.dictionary._views import KINDS, RAW, View
 
 OPERATIONS = ("none", "max", "min", "mean", "proportion", "variance", "win")  # as the core counts
 NONE, MAX, MIN, MEAN, PROPORTION, VARIANCE, WIN = range(len(OPERATIONS))
@@ -182,30 +182,26 @@ class RowLayout:
     # -- the core's form, and that of pickles
 
     @classmethod
-    def from_core(cls, shape: tuple[int, ...], built: Any) -> RowLayout:
-        """Read the layout of the rows that a dictionary of the core looks at."""
+    def from_core(cls, layout: core.RowLayout) -> RowLayout:
+        """Read a layout of the core."""
         planes = [
-            Plane(_view(row), _axes(int(mask)))
-            for mask, row in zip(built.views, built.view_sources.reshape(-1, 5), strict=True)
+            Plane(
+                View.from_core(plane.view),
+                tuple(plane.prefixed_axes),
+                tuple(plane.circular_axes),
+                plane.pooled,
+            )
+            for plane in layout.planes
         ]
-        for prefixed, circular, *row in built.pooled_views.reshape(-1, 7):
-            planes.append(Plane(_view(row), _axes(int(prefixed)), _axes(int(circular)), True))
-        return cls(tuple(shape), tuple(planes))
+        return cls(tuple(layout.shape), tuple(planes))
 
-    def to_core(self) -> dict[str, Any]:
+    def to_core(self) -> core.RowLayout:
         """Return the layout as the core takes it."""
-        plain = [plane for plane in self.planes if not plane.pooled]
-        pooled = [
-            (_mask(plane.prefixed_axes), _mask(plane.circular_axes), *plane.view.row())
+        planes = [
+            core.Plane(plane.view.to_core(), plane.prefixed_axes, plane.circular_axes, plane.pooled)
             for plane in self.planes
-            if plane.pooled
         ]
-        return {
-            "shape": list(self.shape),
-            "views": np.array([_mask(plane.prefixed_axes) for plane in plain], dtype=np.uint32),
-            "sources": to_core(tuple(plane.view for plane in plain)),
-            "pooled_views": np.array(pooled, dtype=np.float64).ravel(),
-        }
+        return core.RowLayout(self.shape, planes)
 
     def dump(self) -> tuple[Any, ...]:
         """Return what a pickle holds: tuples of numbers and words."""
@@ -538,23 +534,20 @@ class AtomList:
     # -- the core's form, and that of pickles
 
     @classmethod
-    def from_core(cls, layout: RowLayout, found: Mapping[str, np.ndarray]) -> AtomList:
-        """Read atoms that the core has drawn, or those of the nodes of trees that it has grown."""
-        drawn = "begin" in found
-        operation = found["form_op"]
-        window = found["form_window"].reshape(-1, 2, 2)
+    def from_core(cls, layout: RowLayout, atoms: core.AtomList) -> AtomList:
+        """Read atoms of the core."""
         return cls(
             layout,
-            np.diff(found["begin"]) if drawn else found["term_count"],
-            found["cell"] if drawn else found["term_cell"],
-            found["weight"] if drawn else found["term_weight"],
-            operation,
-            found["form_bias"],
-            np.where(operation[:, np.newaxis, np.newaxis] == NONE, 0, window),
+            atoms.count,
+            atoms.cell,
+            atoms.weight,
+            atoms.operation,
+            atoms.bias,
+            atoms.window.reshape(-1, 2, 2),
         )
 
-    def _to_core(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return the layout and the atoms as the core takes them; both are checked."""
+    def to_core(self) -> core.AtomList:
+        """Return the atoms as the core takes them; their types and sizes are checked."""
         wide = {
             name: widen(name, getattr(self, name), dtype, AXES.get(name, 1), "atoms")
             for name, dtype in TYPES.items()
@@ -565,38 +558,11 @@ class AtomList:
         sizes = {len(wide[name]) for name in ("operation", "bias", "window")}
         if sizes not in ({0}, {len(self)}) or wide["window"].shape[1:] != (2, 2):
             raise ValueError("damaged atoms: operations do not fit the atoms")
-        layout: dict[str, Any] = self.layout.to_core()
-        return layout, wide
+        return core.AtomList(**wide)
 
-    def to_core_values(self, scale: np.ndarray) -> Any:
-        """Make what computes the atoms' values in the core, which checks them."""
-        layout, wide = self._to_core()
-        positions = wide["window"].copy()
-        positions[wide["operation"] == NONE, :, 0] = 1
-        return core.AtomFeatures(
-            **layout,
-            begin=np.append(0, np.cumsum(wide["count"])).astype(np.uint32),
-            cell=wide["cell"],
-            weight=wide["weight"],
-            form_op=wide["operation"],
-            form_bias=wide["bias"],
-            form_window=positions.ravel(),
-            scale=scale,
-        )
-
-    def to_core_forest(self, **trees: Any) -> Any:
-        """Make a forest of the core whose nodes have these atoms, which checks them."""
-        layout, wide = self._to_core()
-        return core.Forest(
-            **layout,
-            **trees,
-            term_count=wide["count"],
-            term_cell=wide["cell"],
-            term_weight=wide["weight"],
-            form_op=wide["operation"],
-            form_bias=wide["bias"],
-            form_window=wide["window"].ravel(),
-        )
+    def values(self, scale: np.ndarray, cell_format: CellFormat) -> core.AtomValues:
+        """Make what computes the atoms' values in the core, which checks the atoms whole."""
+        return core.AtomValues(self.layout.to_core(), self.to_core(), scale, cell_format.real)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"layout": self.layout.dump(), **{name: getattr(self, name) for name in TYPES}}
@@ -605,7 +571,7 @@ class AtomList:
         with refusing("atoms"):
             arrays = read_atoms({name: state[name] for name in TYPES})
             self.__init__(RowLayout.load(state["layout"]), **arrays)  # type: ignore[misc]
-            self._to_core()
+            self.to_core()
 
 
 def read_atoms(arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -626,19 +592,6 @@ def _sum_strides(values: np.ndarray, stride: int, backwards: bool) -> np.ndarray
     summed = np.cumsum(padded.reshape(rows, steps, stride)[:, order], axis=1)[:, order]
     found: np.ndarray = summed.reshape(rows, -1)[:, :size]
     return found
-
-
-def _view(row: Any) -> View:
-    kind, axis, other_axis, cosine, sine = row
-    return View(KINDS[int(kind)], int(axis), int(other_axis), float(cosine), float(sine))
-
-
-def _axes(mask: int) -> tuple[int, ...]:
-    return tuple(axis for axis in range(MAX_RANK) if mask >> axis & 1)
-
-
-def _mask(axes: tuple[int, ...]) -> int:
-    return sum(1 << axis for axis in axes)
 
 
 def _whole_numbers(name: str, values: Any, low: int, high: int) -> tuple[int, ...]:

@@ -51,13 +51,13 @@ def attribute(
 
     def contributions(leaf: np.ndarray) -> np.ndarray:
         """Return those of the features that the trees split on."""
-        out = np.zeros((len(leaf), math.prod(forest.shape), forest.outputs), dtype=np.uint64)
+        out = np.zeros((len(leaf), math.prod(forest.shape), forest.outputs))
         over_even_parts(
             lambda part: forest._core.attribute(leaf[part], weight, bits, divisor, out[part]),
             len(leaf),
             count_jobs(n_jobs, len(leaf) // ROWS_PER_JOB),
         )
-        return out.view(np.float64)
+        return out
 
     if forest.columns is None:
         return contributions(leaf), baseline / divisor

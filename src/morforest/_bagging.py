@@ -31,11 +31,10 @@ class Bagging:
     codes: np.ndarray
     times: int = 1  # how often a tree has each row: once, and once per copy of augment=
 
-    def bags(self, tree_keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def bags(self, tree_keys: np.ndarray, stop: core.StopFlag) -> tuple[np.ndarray, np.ndarray]:
         """Return counts and weights of the rows of each tree (trees, rows): one array if equal."""
         if self.draws:
-            drawn = core.draw_bags(tree_keys, self.draws, self.order, self.cumulative)
-            count = drawn.reshape(len(tree_keys), len(self.order))
+            count = core.draw_bags(tree_keys, self.draws, self.order, self.cumulative, stop)
         else:
             count = np.tile(self.count, (len(tree_keys), 1))
         if self.extra is None and self.class_weight is None:

@@ -12,7 +12,8 @@ from morforest import _parameters as check
 from morforest import _validation as validation
 from morforest._attribution import Attributions, attribute, shaped
 from morforest._estimator import BaseEnsemble
-from morforest._model import Forest, assemble
+from morforest._grown_trees import GrownTrees, assemble
+from morforest._model import Forest
 from morforest._native import core
 from morforest._progress import Progress
 from morforest._rounds import Boosting
@@ -126,7 +127,7 @@ class BaseBoosting(BaseEnsemble):
         weight = task.count[train] * task.weight[train]
         train_scores = list(self.train_score_[:first]) if first else []
         validation_scores = list(self.validation_score_[:first]) if first else []
-        grown: list[dict[str, np.ndarray]] = []
+        grown: list[GrownTrees] = []
         best = min(validation_scores, default=np.inf)
         best_round = first
         progress = Progress(int(self.max_iter) - first, self.verbose, "rounds")
@@ -165,8 +166,8 @@ class BaseBoosting(BaseEnsemble):
                 self.n_iter_ = self._forest.n_trees
                 self.data_shape_ = resolved.shape
                 self.dictionary_ = resolved.dictionary
-                self.max_features_ = int(task.rule["candidates"])
-                self.min_samples_leaf_ = int(task.rule["min_samples_leaf"])
+                self.max_features_ = task.rule.candidates
+                self.min_samples_leaf_ = task.rule.min_samples_leaf
                 self.subsample_ = task.share
 
     def _check_earlier(self, before: Forest, shape: tuple[int, ...]) -> None:

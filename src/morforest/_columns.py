@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from morforest._arrays import refusing, widen
-from morforest._atoms import AtomList, RowLayout
+from morforest._atoms import AtomList
 from morforest._fixed_point import CellFormat, Cells, cells_for, core_dtype
 from morforest._native import core
 from morforest._parallel import over_rows
@@ -48,8 +48,7 @@ class Columns:
         """Draw atoms for a training table; return them, and the columns of its samples."""
         order = np.argsort(table.table.hash).astype(np.uint32)
         drawn = core.draw_atoms(table.table, table.dictionary, order, key, n_atoms, True)
-        layout = RowLayout.from_core(table.resolved.shape, table.dictionary)
-        atoms = AtomList.from_core(layout, drawn)
+        atoms = AtomList.from_core(table.layout, drawn)
         columns = cls(atoms, table.cell_format, np.zeros(len(atoms)), np.zeros(len(atoms)))
         return columns, columns._standardise(table.X, n_jobs)
 
@@ -87,7 +86,9 @@ class Columns:
         """Return how many samples are worth a call."""
         return max(1, BLOCK_VALUES // self.size)
 
-    def _values_of(self, X: np.ndarray, atoms: Any, size: int) -> Callable[[slice], np.ndarray]:
+    def _values_of(
+        self, X: np.ndarray, atoms: core.AtomValues, size: int
+    ) -> Callable[[slice], np.ndarray]:
         """Return what computes the values of atoms for a part of the rows, in float64."""
         cells = cells_for(X, self.cell_format, takes_bytes=False)
         dtype = core_dtype(X)
@@ -120,13 +121,13 @@ class Columns:
         return out
 
     @cached_property
-    def _core(self) -> Any:
+    def _core(self) -> core.AtomValues:
         return self._build(slice(0, self.size))
 
-    def _build(self, some: slice) -> Any:
+    def _build(self, some: slice) -> core.AtomValues:
         """Make some atoms as the core computes them, which checks them."""
         atoms = self.atoms[some]
-        return atoms.to_core_values(np.ones(len(atoms)))
+        return atoms.values(np.ones(len(atoms)), self.cell_format)
 
     @cached_property
     def footprints(self) -> sp.csr_matrix:

@@ -15,6 +15,7 @@ from morforest import _validation as validation
 from morforest._estimator import BaseEnsemble, BaseMorf, ClassLabels
 from morforest._fixed_point import blocks
 from morforest._grow import GrowthTask, grow_trees, sum_out_of_bag
+from morforest._grown_trees import GrownTrees
 from morforest._model import Forest
 from morforest._training import (
     BaggingSettings,
@@ -56,7 +57,7 @@ class BaseTrees(BaseMorf):
             return
         earlier = None if before is None else self.dictionary_
         task = prepare_forest(data, resolved, self._settings(), before, earlier)
-        grown: list[dict[str, np.ndarray]] = []
+        grown: list[GrownTrees] = []
         try:
             for some in grow_trees(task, numbers, self._jobs(), self._verbosity()):
                 grown.append(some)
@@ -67,7 +68,7 @@ class BaseTrees(BaseMorf):
                 self.data_shape_ = data.shape
                 self.dictionary_ = resolved.dictionary
                 self.bootstrap_ = bool(task.bagging.draws)
-                self.max_features_ = int(task.rule["candidates"])
+                self.max_features_ = task.rule.candidates
                 self._note_trees(task, before)
         self._score(task, data)
 

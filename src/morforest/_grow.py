@@ -10,7 +10,8 @@ import numpy as np
 
 from morforest._bagging import Bagging
 from morforest._fixed_point import TargetFormat
-from morforest._model import Forest, assemble
+from morforest._grown_trees import GrownTrees, assemble
+from morforest._model import Forest
 from morforest._native import core
 from morforest._parallel import count_jobs, map_in_order, over_blocks
 from morforest._progress import Progress
@@ -30,8 +31,8 @@ class GrowthTask:
     training_table: TrainingTable
     bagging: Bagging
     seed: int
-    targets: dict[str, Any]  # classes and class_count, or values and bits
-    rule: dict[str, Any]
+    targets: core.Targets
+    rule: core.GrowthRule
     copier: Copier | None = None
     target_format: TargetFormat | None = None  # how numbers were made whole; None for classes
 
@@ -39,75 +40,50 @@ class GrowthTask:
         """Return the keys of the trees' random numbers."""
         return np.array([core.tree_key(self.seed, tree) for tree in trees], dtype=np.uint64)
 
-    def grow(self, trees: range, stop: Any) -> dict[str, np.ndarray]:
-        """Grow the trees of some numbers, one behind the other."""
-        keys = self.keys(trees)
+    def grow(self, trees: range, stop: core.StopFlag) -> list[GrownTrees]:
+        """Grow the trees of some numbers, by one call of the core or by several."""
+        keys, table = self.keys(trees), self.training_table
         if self.copier is not None:
-            return self._grow_on_copies(keys, stop)
-        count, weight = self.bagging.bags(keys)
-        grown: dict[str, np.ndarray] = core.grow_trees(
-            self.training_table.table,
-            self.training_table.dictionary,
-            keys,
-            count.ravel(),
-            weight.ravel(),
-            self.bagging.order,
-            stop=stop,
-            **self.targets,
-            **self.rule,
+            return [self._grow_on_copies(key, stop) for key in keys]
+        bags = core.Bags(*self.bagging.bags(keys, stop), self.bagging.order)
+        grown = core.grow_trees(
+            table.table, table.dictionary, keys, bags, self.targets, self.rule, stop
         )
-        return grown
+        return [GrownTrees.from_core(table.layout, grown)]
 
-    def _grow_on_copies(self, keys: np.ndarray, stop: Any) -> dict[str, np.ndarray]:
-        """Grow each tree on the rows of its bag and on copies of them, made for it alone.
+    def _grow_on_copies(self, key: np.uint64, stop: core.StopFlag) -> GrownTrees:
+        """Grow a tree on the rows of its bag and on copies of them, made for it alone.
 
         Rows that the bag leaves out have no copies either, so that they may judge the tree.
         """
         assert self.copier is not None
         ranks = np.empty(len(self.bagging.order), dtype=np.uint32)
         ranks[self.bagging.order] = np.arange(len(ranks))
-        trees = []
-        for key in keys:
-            count, weight = self.bagging.bags(key[np.newaxis])
-            rows = np.flatnonzero(count[0])
-            copies = self.copier.copies_of(self.training_table.samples[rows], ranks[rows], int(key))
-            times = 1 + self.copier.copies
-            among = np.argsort(ranks[rows])
-            targets = dict(self.targets)
-            for name in ("classes", "values"):
-                if len(targets[name]):
-                    targets[name] = np.tile(targets[name][rows], times)
-            trees.append(
-                core.grow_trees(
-                    self.training_table.beside(rows, copies),
-                    self.training_table.dictionary,
-                    key[np.newaxis],
-                    np.tile(count[0][rows], times),
-                    np.tile(weight[0][rows], times),
-                    np.concatenate([c * len(rows) + among for c in range(times)]).astype(np.uint32),
-                    stop=stop,
-                    **targets,
-                    **self.rule,
-                )
-            )
-        return join(trees, self.targets["class_count"])
+        count, weight = self.bagging.bags(np.array([key]), stop)
+        rows = np.flatnonzero(count[0])
+        copies = self.copier.copies_of(self.training_table.samples[rows], ranks[rows], int(key))
+        times = 1 + self.copier.copies
+        among = np.argsort(ranks[rows])
+        bags = core.Bags(
+            np.tile(count[:, rows], times),
+            np.tile(weight[:, rows], times),
+            np.concatenate([c * len(rows) + among for c in range(times)]).astype(np.uint32),
+        )
+        grown = core.grow_trees(
+            self.training_table.beside(rows, copies),
+            self.training_table.dictionary,
+            np.array([key]),
+            bags,
+            self.targets.take(np.tile(rows, times).astype(np.uint32)),
+            self.rule,
+            stop,
+        )
+        return GrownTrees.from_core(self.training_table.layout, grown)
 
-    def assemble(self, grown: list[dict[str, np.ndarray]], before: Forest | None) -> Forest:
+    def assemble(self, grown: list[GrownTrees], before: Forest | None) -> Forest:
         """Make a forest of trees that were grown, following those of a forest grown before."""
-        class_count = self.targets["class_count"]
+        class_count = self.targets.class_count
         return assemble(grown, self.training_table, class_count, self.target_format, before)
-
-
-def join(trees: list[dict[str, np.ndarray]], class_count: int) -> dict[str, np.ndarray]:
-    """Put what several calls of the core have grown together, as one call would."""
-    payloads = "distribution_size" if class_count else "leaf_value"
-    skipped = 0
-    for some in trees:
-        following = some["next"].astype(np.int64)
-        following[following < -class_count] -= skipped
-        some["next"] = following
-        skipped += len(some[payloads])
-    return {name: np.concatenate([some[name] for some in trees]) for name in trees[0]}
 
 
 def sum_out_of_bag(
@@ -127,7 +103,7 @@ def sum_out_of_bag(
         trees = among[first : first + size]
         left_out = np.empty((len(trees), shape[0]), dtype=bool)
         for i, key in enumerate(task.keys(trees)):
-            count, _ = task.bagging.bags(key[np.newaxis])
+            count, _ = task.bagging.bags(np.array([key]), core.StopFlag())
             np.equal(count[0], 0, out=left_out[i])
 
         def add(part: slice, trees: range = trees, left_out: np.ndarray = left_out) -> None:
@@ -151,13 +127,13 @@ class _Stop:
         return (_Stop, ())
 
 
-def _grow_chunk(task: GrowthTask, trees: range, stop: _Stop) -> dict[str, np.ndarray]:
+def _grow_chunk(task: GrowthTask, trees: range, stop: _Stop) -> list[GrownTrees]:
     return task.grow(trees, stop.flag)
 
 
 def grow_trees(
     task: GrowthTask, trees: range, n_jobs: int | None, verbose: int
-) -> Iterator[dict[str, np.ndarray]]:
+) -> Iterator[GrownTrees]:
     """Grow the trees of some numbers, and yield a few at a time, in order, as they are ready."""
     progress = Progress(len(trees), verbose)
     stop = _Stop()
@@ -166,8 +142,9 @@ def grow_trees(
     chunks = [trees[i : i + max(size, 1)] for i in range(0, len(trees), max(size, 1))]
     try:
         for some in map_in_order(_grow_chunk, ((task, chunk, stop) for chunk in chunks), jobs):
-            yield some
-            progress.advance(len(some["tree_size"]))
+            n_trees = sum(len(call.tree_size) for call in some)
+            yield from some
+            progress.advance(n_trees)
     except BaseException:
         stop.flag.set()
         raise

@@ -99,7 +99,7 @@ def check_features(estimator: Any) -> None:
     require(type(estimator._coarse) is int and estimator._coarse >= 0, "the number of coarse atoms")
     axis = estimator._channel_axis
     require(axis is None or (type(axis) is int and 0 <= axis < len(shape)), "the channel axis")
-    atoms.to_core_values(np.ones(len(atoms)))  # checks the atoms themselves
+    atoms.values(np.ones(len(atoms)), estimator._format)  # checks the atoms themselves
     require(isinstance(estimator.dictionary_, Dictionary), "dictionary_ is not a dictionary")
 
 

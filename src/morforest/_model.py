@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from morforest._arrays import narrow, read_numbers, refusing, widen
-from morforest._atoms import AtomList, RowLayout
+from morforest._atoms import AtomList
 from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, Columns
-from morforest._fixed_point import CellFormat, TargetFormat, cells_for
+from morforest._fixed_point import CellFormat, cells_for
 from morforest._native import core
 from morforest._parallel import count_jobs, over_even_parts, over_rows
 from morforest._pickling import LEAF_TYPES, pack, unpack
@@ -31,18 +31,6 @@ CORE_TYPES: dict[str, Any] = {
     "next": np.int32,
     **LEAF_TYPES,
 }
-
-# What the core returns of trees that it has grown, beside their sizes and atoms.
-GROWN = (
-    "next",
-    "threshold",
-    "weight",
-    "gain",
-    "distribution_size",
-    "distribution_class",
-    "distribution_weight",
-    "leaf_value",
-)
 
 
 @dataclass
@@ -79,7 +67,7 @@ class Forest:
                 setattr(self, name, narrow(value))
 
     @cached_property
-    def _core(self) -> Any:
+    def _core(self) -> core.Forest:
         """The forest as the core predicts with it, made and checked when it is first needed."""
         arrays = {name: widen(name, getattr(self, name), t) for name, t in CORE_TYPES.items()}
         weight = widen("weight", self.weight, np.uint32)
@@ -99,12 +87,13 @@ class Forest:
         self._check_cells()
         real = self.cell_format.real
         threshold = widen("threshold", self.threshold, np.float64 if real else np.int64)
-        built = self.atoms.to_core_forest(
-            threshold=np.empty(0, np.int64) if real else threshold,
-            real_threshold=threshold if real else np.empty(0),
-            class_count=self.class_count,
-            values=self.values,
-            **arrays,
+        built = core.Forest(
+            self.atoms.layout.to_core(),
+            self.atoms.to_core(),
+            arrays["tree_begin"],
+            arrays["next"],
+            threshold,
+            self._leaves(arrays),
         )
         # What a pickle leaves out must follow from the rest.
         leaf = ~self.is_split()
@@ -114,6 +103,19 @@ class Forest:
         if not np.array_equal(summed, weight):
             raise ValueError("damaged forest: the weights of children are not their parent's")
         return built
+
+    def _leaves(self, arrays: dict[str, np.ndarray]) -> core.Leaves:
+        """Return what the leaves say, as the core takes it."""
+        if not self.class_count:
+            return core.Leaves.of_values(arrays["leaf_value"], self.values)
+        if len(arrays["leaf_value"]):
+            raise ValueError("damaged forest: leaves have classes and values")
+        return core.Leaves.of_classes(
+            self.class_count,
+            arrays["distribution_size"],
+            arrays["distribution_class"],
+            arrays["distribution_weight"],
+        )
 
     def _check_cells(self) -> None:
         """Raise unless cells are those that the atoms look at."""
@@ -236,7 +238,7 @@ class Forest:
         most = max(some, COLUMN_VALUES // self.columns.size)
         over_rows(work, len(X), max(1, min(most, -(-len(X) // jobs))), n_jobs)
 
-    def add_tree(self, tree: int, table: Any, rows: np.ndarray, out: np.ndarray) -> None:
+    def add_tree(self, tree: int, table: core.Table, rows: np.ndarray, out: np.ndarray) -> None:
         """Add one tree's posterior for some rows of a training table to `out`."""
         self._core.add_tree(tree, table, rows, out)
 
@@ -384,60 +386,3 @@ class Forest:
         column = np.zeros(len(count), dtype=np.int64)
         column[count > 0] = self.atoms.cell[self.atoms.begins()[:-1][count > 0]]
         return column, count == 1
-
-
-def assemble(
-    grown: list[dict[str, np.ndarray]],
-    table: Any,
-    class_count: int,
-    target_format: TargetFormat | None,
-    before: Forest | None = None,
-    values: int = 1,
-) -> Forest:
-    """Put what calls of the core have grown on a table behind one another, after earlier trees.
-
-    The list is emptied, and each column goes once it is joined, to hold little at once.
-    """
-    gain_exponent = 0 if target_format is None else target_format.gain_exponent
-    payload_column = "distribution_size" if class_count else "leaf_value"
-    sizes = np.array([len(some["next"]) for some in grown], dtype=np.int64)
-    payloads = np.array([len(some[payload_column]) // values for some in grown], dtype=np.int64)
-    layout = RowLayout.from_core(table.resolved.shape, table.dictionary)
-    lists = [] if before is None else [before.atoms]
-    kept = ("tree_size", *GROWN)
-    for some in grown:
-        lists.append(AtomList.from_core(layout, some))
-        for name in [name for name in some if name not in kept]:
-            del some[name]
-    arrays = {}
-    for name in kept:
-        arrays[name] = np.concatenate([some.pop(name) for some in grown])
-    grown.clear()
-    begin = np.append(0, np.cumsum(arrays.pop("tree_size"), dtype=np.int64))
-    skipped = np.append(0, np.cumsum(payloads))
-    if target_format is not None:
-        arrays["leaf_value"] = target_format.decode(arrays["leaf_value"])
-    if before is not None:
-        begin = np.append(before.tree_begin[:-1].astype(np.int64), begin + len(before.next))
-        skipped += len(getattr(before, payload_column)) // values
-    # Payloads count within a call; those that point to a pure class stay.
-    dtype = np.int32 if skipped[-1] + class_count < 2**31 else np.int64
-    following: np.ndarray = arrays["next"].astype(dtype)
-    moved = following < -class_count
-    following[moved] -= np.repeat(skipped[:-1].astype(dtype), sizes)[moved]
-    arrays["next"] = following
-    if before is not None:
-        gain = np.ldexp(before.gain, before.gain_exponent - gain_exponent)
-        for name, added in arrays.items():
-            earlier = gain if name == "gain" else getattr(before, name)
-            arrays[name] = np.concatenate([earlier, added])
-    return Forest(
-        atoms=AtomList.concatenate(lists),
-        cell_format=table.cell_format,
-        columns=table.columns,
-        class_count=class_count,
-        gain_exponent=gain_exponent,
-        tree_begin=begin,
-        values=values,
-        **arrays,
-    )

@@ -1,10 +1,13 @@
-"""The compiled core, in the best build that this processor runs."""
+"""The compiled core, in the best build that this processor runs.
+
+Type checkers read the stub ``_core.pyi``, which the build makes; see CONTRIBUTING.md.
+"""
 
 from __future__ import annotations
 
-from enum import IntEnum
+import copyreg
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 def _load() -> Any:
@@ -12,22 +15,30 @@ def _load() -> Any:
     if baseline.instruction_set() == "avx2":
         try:
             return import_module("morforest._core_avx2")
-        except ImportError:  # not every platform builds it
+        except ImportError:  # not every platform has it
             pass
     return baseline
 
 
-core = _load()
+if TYPE_CHECKING:
+    from morforest import _core as core
+else:
+    core = _load()
+
+__all__ = ["core"]
 
 
-class Purpose(IntEnum):
-    """What random numbers are for that belong to no single tree.
+def _make(name: str, state: Any) -> Any:
+    kind = getattr(core, name)
+    made = kind.__new__(kind)
+    made.__setstate__(state)
+    return made
 
-    Trees and rounds have numbers of their own, from 0 on; these are numbers that no tree has, so
-    that ``core.tree_key(seed, purpose)`` begins a stream of its own.
-    """
 
-    HELD_OUT = 2**63  # rows of boosting that judge when to stop
-    COPIES = 2**63 + 1  # copies that a generation of boosting learns from
-    SUBSETS = 2**63 + 2  # atoms that some rounds of boosting share
-    SHARED_ATOMS = 2**63 + 3  # atoms that all trees share
+def _reduce(made: Any) -> tuple[Any, ...]:
+    return _make, (type(made).__name__, made.__getstate__())
+
+
+# Another process may load another build of the core.
+copyreg.pickle(core.GrowthRule, _reduce)
+copyreg.pickle(core.Targets, _reduce)

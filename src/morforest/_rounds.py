@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from morforest._atoms import AtomList, RowLayout
+from morforest._atoms import AtomList
 from morforest._fixed_point import to_core_dtype
+from morforest._grown_trees import GrownTrees
 from morforest._losses import Loss, leaf_quantiles
 from morforest._model import Forest
-from morforest._native import Purpose, core
+from morforest._native import core
 from morforest._parallel import count_jobs, over_blocks, over_rows
 from morforest._table import TrainingTable
 from morforest.augment import Copier
@@ -42,7 +42,7 @@ class Boosting:
     held_out_weight: np.ndarray  # what each of them counts for
     share: float  # of the training samples that each round sees
     seed: int
-    rule: dict[str, Any]
+    rule: core.GrowthRule
     l2_regularization: float
     learning_rate: float
     before: Forest | None = None  # rounds of an earlier fit
@@ -54,14 +54,15 @@ class Boosting:
     def __post_init__(self) -> None:
         self.rows = len(self.order)
         self.trees: list[Tree] = []
-        self._table: Any = self.training_table.table
-        self._subset: Any = None
+        self._table = self.training_table.table
+        self._layout = self.training_table.layout
+        self._subset: core.Subset | None = None
         self.scores = self._first_scores(self.training_table.samples)
         self._gains = np.zeros(self.training_table.samples.shape[1])
         if self.guided and self.before is not None:
             self._add_gains(self.before.atoms, self.before.gain)
 
-    def rounds(self, numbers: range, stop: Any) -> Iterator[dict[str, np.ndarray]]:
+    def rounds(self, numbers: range, stop: core.StopFlag) -> Iterator[GrownTrees]:
         """Grow the trees of some numbers one after another, each on what the last left over."""
         for number in numbers:
             first = number == numbers.start
@@ -76,7 +77,7 @@ class Boosting:
                 self._guide()
             yield self._round(number, stop)
 
-    def _round(self, number: int, stop: Any) -> dict[str, np.ndarray]:
+    def _round(self, number: int, stop: core.StopFlag) -> GrownTrees:
         rows, outputs = self.scores.shape
         gradient, curvature = self.loss.steps(self.scores)
         if (self.weight != 1).any():
@@ -90,50 +91,41 @@ class Boosting:
             )
         gradients = core.Gradients(rows, outputs)
         gradients.set(gradient, curvature)
-        key = np.array([core.tree_key(self.seed, number)], dtype=np.uint64)
+        targets = core.Targets.of_gradients(
+            gradients, self.l2_regularization, self.learning_rate, self.loss.largest_step
+        )
+        key = core.tree_key(self.seed, number)
         count = self.count
         if self.share < 1:
             draws = max(1, round(self.share * int(count.sum())))
-            count = core.draw_subsets(key, draws, self.order, self.count)
-        grown: dict[str, np.ndarray] = core.grow_trees(
-            self._table,
-            self.training_table.dictionary,
-            key,
-            count,
-            count,
-            self.order,
-            stop=stop,
-            criterion="gradient",
-            classes=np.empty(0, dtype=np.uint32),
-            class_count=0,
-            values=np.empty(0, dtype=np.int64),
-            bits=0,
-            gradients=gradients,
-            l2=self.l2_regularization,
-            learning_rate=self.learning_rate,
-            largest_leaf=self.loss.largest_step,
-            subset=self._subset,
-            threads=count_jobs(self.n_jobs),
-            **self.rule,
-        )
-        tree = Tree(self.training_table, grown, outputs)
+            count = core.draw_rows(key, draws, self.order, self.count, stop)
+        of_tree = count[np.newaxis]
+        bags = core.Bags(of_tree, of_tree, self.order)
+        self.rule.threads = count_jobs(self.n_jobs)
+        keys, dictionary = np.array([key], dtype=np.uint64), self.training_table.dictionary
+        if self._subset is None:
+            trees = core.grow_trees(self._table, dictionary, keys, bags, targets, self.rule, stop)
+        else:
+            trees = core.grow_on_subset(self._subset, keys, bags, targets, self.rule, stop)
+        grown = GrownTrees.from_core(self._layout, trees)
+        tree = Tree(grown, outputs, self.training_table.cell_format.real)
         if self._subset is None:
             leaf = tree.leaves(self._table)
         else:
-            leaf = tree.leaves_in_subset(self._subset, grown.pop("picked"))
+            leaf = tree.leaves_in_subset(self._subset, trees.picked)
         if not np.isnan(self.loss.quantile):
-            grown["leaf_value"] = self.learning_rate * leaf_quantiles(
+            grown.leaf_value = self.learning_rate * leaf_quantiles(
                 self.loss.target - self.scores[:, 0],
                 count * self.weight,
                 leaf,
-                len(grown["leaf_value"]),
+                len(grown.leaf_value),
                 self.loss.quantile,
             )
-            tree.values = grown["leaf_value"].reshape(-1, outputs)
+            tree.values = grown.leaf_value.reshape(-1, outputs)
         self.scores += tree.values[leaf]
         self.trees.append(tree)
         if self.guided:
-            self._add_gains(tree.atoms, grown["gain"])
+            self._add_gains(tree.atoms, grown.gain)
         return grown
 
     def _add_gains(self, atoms: AtomList, gain: np.ndarray) -> None:
@@ -164,7 +156,7 @@ class Boosting:
 
     def _draw_subset(self, number: int) -> None:
         """Draw the atoms of the next rounds, and compute them for every row."""
-        key = core.derive(core.tree_key(self.seed, Purpose.SUBSETS), number)
+        key = core.derive(core.tree_key(self.seed, core.Purpose.ROUND_SUBSETS), number)
         if self._subset is None:
             self._subset = core.Subset(self._table, self.training_table.dictionary)
         subset = self._subset
@@ -187,7 +179,7 @@ class Boosting:
         train = np.flatnonzero(self.count)
         of = np.concatenate([np.arange(n), np.tile(train, times)])
         # One table for all generations, and no other beside it: it may be most of the memory.
-        self._table = None
+        del self._table
         self.training_table.release()
         self._table = self.training_table.room(len(of))
         over_blocks(
@@ -214,7 +206,7 @@ class Boosting:
         if len(self.order) == n:
             self._make_room_for_copies()
         train = np.flatnonzero(self.count[:n])
-        key = core.derive(core.tree_key(self.seed, Purpose.COPIES), generation)
+        key = core.derive(core.tree_key(self.seed, core.Purpose.ROUND_COPIES), generation)
         forest = make_forest(self.trees) if self.trees else None
         for c in range(copier.copies):
             begin, of_copy = n + c * len(train), core.derive(key, c)
@@ -235,37 +227,25 @@ class Boosting:
 class Tree:
     """A tree of one round, as the core finds leaves in it."""
 
-    def __init__(self, table: TrainingTable, grown: dict[str, np.ndarray], outputs: int):
-        self.next = grown["next"].astype(np.int64)
-        self.values = grown["leaf_value"].reshape(-1, outputs)
-        self.real = table.cell_format.real
-        self.threshold = np.asarray(grown["threshold"], dtype=np.float64 if self.real else np.int64)
-        layout = RowLayout.from_core(table.resolved.shape, table.dictionary)
-        self.atoms = AtomList.from_core(layout, grown)
+    def __init__(self, grown: GrownTrees, outputs: int, real: bool):
+        self.atoms = grown.atoms
+        self.next = grown.next.astype(np.int32)
+        self.threshold: np.ndarray = grown.threshold.astype(np.float64 if real else np.int64)
+        self.values = grown.leaf_value.reshape(-1, outputs)
 
-    def leaves(self, cells: Any) -> np.ndarray:
+    def leaves(self, table: core.Table) -> np.ndarray:
         """Return the number of the leaf that each row of a table falls into."""
-        node = make_forest([self]).find_leaves(0, cells)
+        node = make_forest([self]).find_leaves(0, table)
         leaf: np.ndarray = -1 - self.next[node]
         return leaf
 
-    def leaves_in_subset(self, subset: Any, picked: np.ndarray) -> np.ndarray:
+    def leaves_in_subset(self, subset: core.Subset, picked: np.ndarray) -> np.ndarray:
         """Return the same from the values of a subset, of which each split has picked an atom."""
-        thresholds = split_thresholds(self.threshold, self.real)
-        node = subset.find_leaves(self.next.astype(np.int32), *thresholds.values(), picked)
-        leaf: np.ndarray = -1 - self.next[node]
+        leaf: np.ndarray = -1 - self.next[subset.find_leaves(self.next, self.threshold, picked)]
         return leaf
 
 
-def split_thresholds(threshold: np.ndarray, real: bool) -> dict[str, np.ndarray]:
-    """Return thresholds as the core takes them, of integer cells and of float64 ones."""
-    return {
-        "threshold": np.empty(0, np.int64) if real else threshold,
-        "real_threshold": threshold if real else np.empty(0),
-    }
-
-
-def make_forest(trees: list[Tree]) -> Any:
+def make_forest(trees: list[Tree]) -> core.Forest:
     """Return the trees of some rounds as one forest of the core."""
     leaves = np.cumsum([0, *(len(tree.values) for tree in trees)])
     following = [
@@ -273,15 +253,12 @@ def make_forest(trees: list[Tree]) -> Any:
         for tree, before in zip(trees, leaves[:-1], strict=True)
     ]
     values = np.concatenate([tree.values for tree in trees])
-    threshold = np.concatenate([tree.threshold for tree in trees])
-    return AtomList.concatenate([tree.atoms for tree in trees]).to_core_forest(
-        tree_begin=np.cumsum([0, *(len(tree.next) for tree in trees)], dtype=np.int64),
-        next=np.concatenate(following).astype(np.int32),
-        class_count=0,
-        distribution_size=np.empty(0, np.uint32),
-        distribution_class=np.empty(0, np.uint32),
-        distribution_weight=np.empty(0, np.uint32),
-        leaf_value=values.ravel(),
-        values=values.shape[1],
-        **split_thresholds(threshold, trees[0].real),
+    atoms = AtomList.concatenate([tree.atoms for tree in trees])
+    return core.Forest(
+        atoms.layout.to_core(),
+        atoms.to_core(),
+        np.cumsum([0, *(len(tree.next) for tree in trees)], dtype=np.int64),
+        np.concatenate(following).astype(np.int32),
+        np.concatenate([tree.threshold for tree in trees]),
+        core.Leaves.of_values(values.ravel(), values.shape[1]),
     )

@@ -10,7 +10,7 @@ from morforest._atoms import RowLayout
 from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, LARGEST, Columns
 from morforest._fixed_point import CellFormat, Cells, blocks, choose_format, core_dtype
 from morforest._model import Forest
-from morforest._native import Purpose, core
+from morforest._native import core
 from morforest._parallel import over_blocks
 from morforest.dictionary import Axis
 from morforest.dictionary._base import ResolvedDictionary, resolve
@@ -45,27 +45,35 @@ class TrainingTable:
         if self.dictionary.narrow_patches and self.cells.fit_bytes:
             cell_type = "bytes"  # the same forest from half the memory
         tiles = self._tiles and cell_type != "bytes"
-        table = core.Table(len(self.X), self.dictionary, cell_type, tiles)
+        table = core.Table(len(self.X), self.dictionary.layout, cell_type, tiles)
         over_blocks(lambda part: self.fill(table, part.start, self.X[part]), self.X.shape, n_jobs)
         self.table = table
 
     @property
     def _tiles(self) -> bool:
         """Whether atoms are computed for all rows at once, which rows in tiles make fast."""
-        return bool(self.resolved.atoms_per_tree) and not self.dictionary.has_forms
+        return bool(self.resolved.atoms_per_tree) and not self.dictionary.has_operations
 
-    def fill(self, table: Any, first: int, X: np.ndarray) -> None:
+    @property
+    def layout(self) -> RowLayout:
+        """What stands in a row of the table."""
+        return RowLayout.from_core(self.dictionary.layout)
+
+    def fill(self, table: core.Table, first: int, X: np.ndarray) -> None:
         """Write samples to the rows of a table from `first` on."""
         x: np.ndarray = np.ascontiguousarray(X, dtype=self.dtype)
         table.fill(x, first, self.cells.shift, self.cells.limit)
 
-    def room(self, rows: int) -> Any:
-        """Return an empty table for so many samples, with the same kind of cells."""
-        return core.Table(rows, self.dictionary, self.cells.cell_type, self._tiles)
+    def _plain(self, rows: int) -> core.Table:
+        return core.Table(rows, self.dictionary.layout, self.cells.cell_type)
 
-    def part(self, rows: slice) -> Any:
+    def room(self, rows: int) -> core.Table:
+        """Return an empty table for so many samples, with the same kind of cells."""
+        return core.Table(rows, self.dictionary.layout, self.cells.cell_type, self._tiles)
+
+    def part(self, rows: slice) -> core.Table:
         """Return a table of some of the rows, with all views that the dictionary looks at."""
-        table = core.Table(rows.stop - rows.start, self.dictionary, self.cells.cell_type)
+        table = self._plain(rows.stop - rows.start)
         self.fill(table, 0, self.X[rows])
         return table
 
@@ -77,20 +85,19 @@ class TrainingTable:
     @property
     def hash(self) -> np.ndarray:
         """A hash of the cells of each sample."""
-        hashes: np.ndarray = self.table.hash
-        return hashes
+        return self.table.hash
 
     def read(self, X: np.ndarray) -> np.ndarray:
         """Return what cells are made from, for other samples."""
         return X
 
-    def beside(self, rows: Any, copies: list[np.ndarray]) -> Any:
+    def beside(self, rows: np.ndarray, copies: list[np.ndarray]) -> core.Table:
         """Return a table of some of the rows, followed by copies of samples."""
         return self.of(np.concatenate([self.X[rows], *map(self.read, copies)]))
 
-    def of(self, X: np.ndarray) -> Any:
+    def of(self, X: np.ndarray) -> core.Table:
         """Return a table of other samples with the same kind of cells."""
-        table = core.Table(len(X), self.dictionary, self.cells.cell_type)
+        table = self._plain(len(X))
         for part in blocks(X.shape):
             self.fill(table, part.start, X[part])
         return table
@@ -170,7 +177,7 @@ def make_table(
     if not n_atoms:
         return training_table
     if before is None:
-        key = core.tree_key(seed, Purpose.SHARED_ATOMS)
+        key = core.tree_key(seed, core.Purpose.SHARED_ATOMS)
         columns, values = Columns.fit(training_table, key, n_atoms, n_jobs)
     else:
         assert before.columns is not None
@@ -198,5 +205,5 @@ def require_same_kind(
             "numbers differs too much. Fit a new model instead."
         )
     built = resolved.build(direct=cell_format.real)
-    layout = RowLayout.from_core(resolved.shape, built)
-    looked_at.atoms.require_same_kind(layout, linear=not built.has_forms)
+    layout = RowLayout.from_core(built.layout)
+    looked_at.atoms.require_same_kind(layout, linear=not built.has_operations)

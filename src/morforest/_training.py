@@ -25,7 +25,7 @@ from morforest._fixed_point import (
 from morforest._grow import GrowthTask
 from morforest._losses import make_loss
 from morforest._model import Forest
-from morforest._native import Purpose, core
+from morforest._native import core
 from morforest._rounds import GENERATIONS, Boosting
 from morforest._table import make_table
 from morforest.augment import make_copier
@@ -33,7 +33,6 @@ from morforest.dictionary._base import ResolvedDictionary, resolve
 
 UNLIMITED = 2**64 - 1
 EMPTY_CLASSES = np.empty(0, dtype=np.uint32)
-EMPTY_VALUES = np.empty(0, dtype=np.int64)
 # Criteria by the names that users give them; the core knows each under one name only.
 CRITERIA = {
     "gini": "gini",
@@ -149,9 +148,12 @@ def prepare_forest(
     The new trees may follow those of a forest grown `before` with the dictionary `earlier`.
     """
     whole = None if data.weights is None else whole_weights(data.weights)
+    drawn = _draws_bags(settings.bagging, resolved.combines)
+    if whole is not None and drawn and whole.sum() > MAX_MEAN_COUNT * len(data.X):
+        whole = None  # so many draws would take long: each tree draws one per row, by weight
     fractional = data.weights if whole is None else None
     total = len(data.X) if whole is None else int(whole.sum())
-    draws = _bag_size(settings.bagging, total, resolved.combines)
+    draws = _bag_size(settings.bagging, total) if drawn else 0
     rule = _growth_rule(settings.growth, data, draws or total, resolved)
     class_weight = _class_weight(settings.bagging.class_weight, data)
     copier = make_copier(settings.augment, resolved.shape, resolved.channel_axis, data.X)
@@ -165,8 +167,8 @@ def prepare_forest(
     targets, target_format = _encode_target(data, tree_weight * times, settings.growth.criterion)
     if target_format is not None:
         with np.errstate(over="ignore"):  # beside tiny targets, no split decreases so much
-            decrease = np.ldexp(rule["min_impurity_decrease"], -target_format.gain_exponent)
-        rule["min_impurity_decrease"] = float(decrease)
+            decrease = np.ldexp(rule.min_impurity_decrease, -target_format.gain_exponent)
+        rule.min_impurity_decrease = float(decrease)
     bagging = make_bagging(
         training_table.hash,
         data.target,
@@ -181,11 +183,14 @@ def prepare_forest(
     return GrowthTask(training_table, bagging, settings.seed, targets, rule, copier, target_format)
 
 
-def _bag_size(settings: BaggingSettings, total: int, combines: bool) -> int:
-    """Return how many samples each tree draws, or 0 if it sees all of them."""
+def _draws_bags(settings: BaggingSettings, combines: bool) -> bool:
+    """Say whether each tree draws its samples, and does not see all of them."""
     free = isinstance(settings.bootstrap, str) and not settings.out_of_bag
-    if not settings.bootstrap or (free and settings.max_samples is None and combines):
-        return 0
+    return bool(settings.bootstrap) and not (free and settings.max_samples is None and combines)
+
+
+def _bag_size(settings: BaggingSettings, total: int) -> int:
+    """Return how many samples each tree draws."""
     if settings.max_samples is None:
         return total
     size = check.count_or_fraction("max_samples", settings.max_samples, total)
@@ -198,22 +203,20 @@ def _bag_size(settings: BaggingSettings, total: int, combines: bool) -> int:
 
 def _growth_rule(
     settings: GrowthSettings, data: TrainingData, samples: int, resolved: ResolvedDictionary
-) -> dict[str, Any]:
+) -> core.GrowthRule:
     """Gather the growth rule as the core takes it, for trees of so many samples."""
     split = check.count_or_fraction("min_samples_split", settings.min_samples_split, samples)
     leaf = check.count_or_fraction("min_samples_leaf", settings.min_samples_leaf, samples)
-    return {
-        "criterion": CRITERIA[settings.criterion],
-        "splitter": settings.splitter,
-        "candidates": _candidates(settings.max_features, data, resolved),
-        "penalties": list(PENALTIES) if resolved.combines else [],
-        "max_depth": limit(settings.max_depth),
-        "min_samples_split": limit(max(2, split)),
-        "min_samples_leaf": limit(leaf),
-        "min_weight_fraction_leaf": float(settings.min_weight_fraction_leaf),
-        "min_impurity_decrease": float(settings.min_impurity_decrease),
-        "max_leaf_nodes": limit(settings.max_leaf_nodes),
-    }
+    candidates = _candidates(settings.max_features, data, resolved)
+    rule = core.GrowthRule(CRITERIA[settings.criterion], settings.splitter, candidates)
+    rule.penalties = PENALTIES if resolved.combines else ()
+    rule.max_depth = limit(settings.max_depth)
+    rule.min_samples_split = limit(max(2, split))
+    rule.min_samples_leaf = limit(leaf)
+    rule.min_weight_fraction_leaf = float(settings.min_weight_fraction_leaf)
+    rule.min_impurity_decrease = float(settings.min_impurity_decrease)
+    rule.max_leaf_nodes = limit(settings.max_leaf_nodes)
+    return rule
 
 
 def _candidates(max_features: Any, data: TrainingData, resolved: ResolvedDictionary) -> int:
@@ -248,22 +251,13 @@ def _class_weight(class_weight: Any, data: TrainingData) -> Any:
 
 def _encode_target(
     data: TrainingData, tree_weight: int, criterion: str
-) -> tuple[dict[str, Any], TargetFormat | None]:
+) -> tuple[core.Targets, TargetFormat | None]:
     """Return targets as the core takes them: class numbers, or numbers in fixed point."""
     if data.n_classes:
-        return {
-            "classes": data.target,
-            "class_count": data.n_classes,
-            "values": EMPTY_VALUES,
-            "bits": 0,
-        }, None
+        return core.Targets.of_classes(data.target, data.n_classes), None
     chosen = choose_target_format(data.target, tree_weight, criterion)
-    return {
-        "classes": EMPTY_CLASSES,
-        "class_count": 0,
-        "values": chosen.encode(data.target),
-        "bits": chosen.bits + chosen.scale,
-    }, chosen
+    values = chosen.encode(data.target)
+    return core.Targets.of_values(values, chosen.bits + chosen.scale), chosen
 
 
 def prepare_boosting(
@@ -305,16 +299,10 @@ def prepare_boosting(
         trained = loss.of(np.flatnonzero(count))
         trained.weight = trained.weight * count[count > 0]
         baseline = trained.baseline()
-    rule = {
-        "splitter": settings.splitter,
-        "candidates": candidates,
-        "max_depth": limit(settings.max_depth),
-        "min_samples_split": 2,
-        "min_samples_leaf": limit(leaf),
-        "min_weight_fraction_leaf": 0.0,
-        "min_impurity_decrease": 0.0,
-        "max_leaf_nodes": limit(settings.max_leaf_nodes),
-    }
+    rule = core.GrowthRule("gradient", settings.splitter, candidates)
+    rule.max_depth = limit(settings.max_depth)
+    rule.min_samples_leaf = limit(leaf)
+    rule.max_leaf_nodes = limit(settings.max_leaf_nodes)
     return Boosting(
         training_table=training_table,
         loss=loss,
@@ -360,12 +348,12 @@ def _hold_out(
     strata = [np.arange(len(data.X))]
     if data.n_classes:
         strata = [np.flatnonzero(data.target == k) for k in range(data.n_classes)]
-    key = np.array([core.tree_key(seed, Purpose.HELD_OUT)], dtype=np.uint64)
+    key = core.tree_key(seed, core.Purpose.HELD_OUT_ROWS)
     for rows in strata:
         count = np.zeros(len(data.X), dtype=np.uint32)
         count[rows] = 1
         draws = min(round(fraction * len(rows)), len(rows) - 1)
-        held_out |= core.draw_subsets(key, max(draws, 0), order, count) > 0
+        held_out |= core.draw_rows(key, max(draws, 0), order, count, core.StopFlag()) > 0
     if not held_out.any():
         raise ValueError(
             f"early_stopping=True with validation_fraction={fraction} holds no sample out of "

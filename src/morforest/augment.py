@@ -42,7 +42,7 @@ class Copier:
     def __call__(self, X: np.ndarray, ranks: np.ndarray, key: int) -> np.ndarray:
         """Return a copy of each row; `ranks` number the rows independently of their order."""
         numbers = np.empty((len(X), self.augment._draws))
-        core.uniforms(key, np.ascontiguousarray(ranks, dtype=np.uint32), numbers.shape[1], numbers)
+        core.uniforms(key, np.ascontiguousarray(ranks, dtype=np.uint32), numbers)
         x = np.ascontiguousarray(X, dtype=np.float64)
         out = np.empty_like(x)
         self.augment._copy(x, self.shape, self.channel_axis, numbers, out)

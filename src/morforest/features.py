@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from morforest import _parameters as check
 from morforest import _validation as validation
-from morforest._atoms import AtomList, RowLayout
+from morforest._atoms import AtomList
 from morforest._fixed_point import COARSE, cells_for, choose_format, core_dtype
 from morforest._loading import check_features, restore
 from morforest._native import core
@@ -148,8 +148,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         order = np.argsort(table.table.hash).astype(np.uint32)
         source = order if counts is None else np.repeat(order, counts[order])
         drawn = core.draw_atoms(table.table, table.dictionary, source, key, int(self.n_atoms))
-        layout = RowLayout.from_core(shape, table.dictionary)
-        self._atoms = AtomList.from_core(layout, drawn)
+        self._atoms = AtomList.from_core(table.layout, drawn)
         self._format, self._channel_axis = cell_format, plan.channel_axis
         self._core = self._build()
         most = max(2, min(SAMPLE_ROWS, SAMPLE_VALUES // len(self._atoms), len(X)))
@@ -264,10 +263,10 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
             names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
         return np.array(names, dtype=object)
 
-    def _build(self, some: slice | None = None) -> Any:
-        """Make the core's features, all or some, which checks the atoms."""
+    def _build(self, some: slice | None = None) -> core.AtomValues:
+        """Make what computes all atoms or some in the core, which checks them."""
         atoms = self._atoms if some is None else self._atoms[some]
-        return atoms.to_core_values(atoms.scales(self._format.shift))
+        return atoms.values(atoms.scales(self._format.shift), self._format)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from morforest._native import core
 from morforest._parameters import check_random_state, is_integer, restore_parameters
 from morforest.dictionary._shape import SampleShape
-from morforest.dictionary._views import RAW, View, to_core, views_of
+from morforest.dictionary._views import RAW, View, views_of
 
 MOST_SAMPLED = 10_000_000
 NO_WINDOWS = np.empty(0, dtype=np.uint64)
@@ -111,12 +111,12 @@ class ResolvedDictionary:
         found = [view for part in self._components() for view in self._views_of(part)]
         return tuple(dict.fromkeys(found))
 
-    def build(self, direct: bool) -> Any:
+    def build(self, direct: bool) -> core.Dictionary:
         """Make the core's dictionary; with `direct`, atoms use no prefix sums."""
         views = self.views()
-        built = core.Dictionary(list(self.shape), direct, to_core(views))
+        built = core.Dictionary(self.shape, direct, [view.to_core() for view in views])
         for part in self._components():
-            built.set_sources([views.index(view) for view in self._views_of(part)])
+            built.set_views([views.index(view) for view in self._views_of(part)])
             built.set_pool(*part._pooling(self.samples))
             part._add_to(built, self.samples)
         probabilities = [probability for _, probability in self.dictionary._flatten()]
@@ -212,9 +212,11 @@ class Dictionary(BaseEstimator):
             raise ValueError(f"n must be an integer from 0 to {MOST_SAMPLED}, got {n!r}.")
         resolved = resolve(self, shape, channel_axis)
         key = seed_from(random_state)
-        begin, cell, weight = resolved.build(direct=True).sample(key, int(n), False)
+        atoms = resolved.build(direct=True).sample(key, int(n), one_node=False)
         size = resolved.samples.size * len(resolved.views())
-        return sp.csr_matrix((weight, cell, begin.astype(np.int64)), shape=(int(n), size))
+        begin = np.append(0, np.cumsum(atoms.count, dtype=np.int64))
+        weight = atoms.weight.astype(np.float64)
+        return sp.csr_matrix((weight, atoms.cell, begin), shape=(int(n), size))
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -267,7 +269,7 @@ class Dictionary(BaseEstimator):
         """Return the bounds of the atoms, on raw values."""
         raise NotImplementedError
 
-    def _add_to(self, built: Any, shape: SampleShape) -> None:
+    def _add_to(self, built: core.Dictionary, shape: SampleShape) -> None:
         """Add the atoms to the core's dictionary."""
         raise NotImplementedError
 

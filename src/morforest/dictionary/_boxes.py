@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from morforest._native import core
 from morforest._parameters import check_choice, is_integer, is_number
 from morforest.dictionary._base import Bounds, Dictionary, cumulative_fractions
 from morforest.dictionary._pooling import Pooled, Pooling, log_uniform
@@ -72,6 +73,10 @@ class Boxes(Dictionary):
                     f"max_size={self.max_size!r} there."
                 )
         return smallest, largest
+
+    def _extent(self, shape: SampleShape) -> core.Extent:
+        """Return the sizes as the core takes them."""
+        return core.Extent(*self._sizes(shape), self._tables(shape))
 
     def _tables(self, shape: SampleShape) -> list[list[int]]:
         """Return the cumulated probabilities of the sizes of each axis; empty if all are equal."""
@@ -196,15 +201,8 @@ class Patch(Pooled, Boxes):
         bounds = Bounds(mass=float(math.prod(largest)), nonnegative=True, integral=True)
         return self._pooled_bounds(bounds, shape)
 
-    def _add_to(self, built: Any, shape: SampleShape) -> None:
-        smallest, largest = self._sizes(shape)
-        built.add_patch(
-            smallest,
-            largest,
-            self._tables(shape),
-            self._boundaries(shape),
-            self._flags(shape),
-        )
+    def _add_to(self, built: core.Dictionary, shape: SampleShape) -> None:
+        built.add_patch(self._extent(shape), self._boundaries(shape), self._flags(shape))
 
 
 class Haar(Pooled, Boxes):
@@ -334,10 +332,8 @@ class Haar(Pooled, Boxes):
         bounds = Bounds(mass=float(mass), nonnegative=False, integral=True, side=mass / 2)
         return self._pooled_bounds(bounds, shape)
 
-    def _add_to(self, built: Any, shape: SampleShape) -> None:
-        smallest, largest = self._sizes(shape)
-        tables = self._tables(shape)
-        built.add_haar(smallest, largest, tables, self._lobed(shape), self._kinds())
+    def _add_to(self, built: core.Dictionary, shape: SampleShape) -> None:
+        built.add_haar(self._extent(shape), self._lobed(shape), self._kinds())
 
 
 class Pair(Pooled, Boxes):
@@ -417,10 +413,8 @@ class Pair(Pooled, Boxes):
         bounds = Bounds(mass=2.0 * area, nonnegative=False, integral=True, side=area)
         return self._pooled_bounds(bounds, shape)
 
-    def _add_to(self, built: Any, shape: SampleShape) -> None:
-        smallest, largest = self._sizes(shape)
-        tables = self._tables(shape)
-        built.add_pair(smallest, largest, tables, self._reaches(shape))
+    def _add_to(self, built: core.Dictionary, shape: SampleShape) -> None:
+        built.add_pair(self._extent(shape), self._reaches(shape))
 
 
 class Variance(Boxes):
@@ -486,9 +480,8 @@ class Variance(Boxes):
         mass = float(math.prod(largest))
         return Bounds(mass=mass, nonnegative=False, integral=True, forms=True)
 
-    def _add_to(self, built: Any, shape: SampleShape) -> None:
-        smallest, largest = self._sizes(shape)
-        built.add_variance(smallest, largest, self._tables(shape))
+    def _add_to(self, built: core.Dictionary, shape: SampleShape) -> None:
+        built.add_variance(self._extent(shape))
 
 
 def _size(name: str, value: Any, length: int, axis: int) -> int:

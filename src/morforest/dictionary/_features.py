@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from morforest._native import core
 from morforest._parameters import is_number
 from morforest.dictionary._base import Bounds, Dictionary, cumulative_fractions, to_numbers
 from morforest.dictionary._shape import SampleShape
@@ -30,7 +31,7 @@ class Axis(Dictionary):
     def _bounds(self, shape: SampleShape) -> Bounds:
         return Bounds(mass=1.0, nonnegative=True, integral=True)
 
-    def _add_to(self, built: Any, shape: SampleShape) -> None:
+    def _add_to(self, built: core.Dictionary, shape: SampleShape) -> None:
         built.add_axis()
 
 
@@ -108,7 +109,7 @@ class SparseOblique(Dictionary):
     def _bounds(self, shape: SampleShape) -> Bounds:
         return Bounds(mass=float(len(self._cumulative(shape))), nonnegative=False, integral=True)
 
-    def _add_to(self, built: Any, shape: SampleShape) -> None:
+    def _add_to(self, built: core.Dictionary, shape: SampleShape) -> None:
         built.add_sparse(self._cumulative(shape))
 
 
@@ -191,18 +192,21 @@ class Atoms(Dictionary):
             integral=bool((matrix.data == np.rint(matrix.data)).all()),
         )
 
-    def _add_to(self, built: Any, shape: SampleShape) -> None:
+    def _add_to(self, built: core.Dictionary, shape: SampleShape) -> None:
         matrix = self._csr()
         if self.probabilities is None:
             cumulative = np.empty(0, dtype=np.uint64)
         else:
             cumulative = cumulative_fractions(np.asarray(self.probabilities, dtype=np.float64))
-        built.add_finite(
-            matrix.indptr.astype(np.uint32),
+        atoms = core.AtomList(
+            np.diff(matrix.indptr).astype(np.uint32),
             matrix.indices.astype(np.uint32),
-            np.ascontiguousarray(matrix.data),
-            cumulative,
+            np.ascontiguousarray(matrix.data, dtype=np.float64),
+            np.empty(0, dtype=np.uint8),
+            np.empty(0, dtype=np.int64),
+            np.empty((0, 2, 2), dtype=np.uint32),
         )
+        built.add_finite(atoms, cumulative)
 
 
 def _unimodal(size: int, mode: int, ratio: Callable[[int], float]) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from morforest._native import core
 from morforest._parameters import is_integer
 from morforest.dictionary._base import Bounds, cumulative_fractions
 from morforest.dictionary._boxes import Boxes, Sizes
@@ -237,7 +238,7 @@ class Kernel(Pooled, Boxes):
         )
         return self._pooled_bounds(bounds, shape)
 
-    def _add_to(self, built: Any, shape: SampleShape) -> None:
+    def _add_to(self, built: core.Dictionary, shape: SampleShape) -> None:
         kernels = self._kernels(shape)
         strides = np.cumprod([1, *shape.lengths[:0:-1]])[::-1]  # in features
         used = [kernel != 0 for kernel in kernels]
@@ -245,15 +246,18 @@ class Kernel(Pooled, Boxes):
             used = [np.logical_or.reduce(used)] * len(kernels)  # rivals need as many terms
         shapes = {kernel.shape for kernel in kernels}
         place = {s: np.tensordot(np.indices(s), strides, axes=(0, 0)) for s in shapes}
-        built.add_kernels(
-            [list(kernel.shape) for kernel in kernels],
-            [place[cells.shape][cells].tolist() for cells in used],
-            [kernel[cells].tolist() for kernel, cells in zip(kernels, used, strict=True)],
-            self._dilations(kernels, shape),
-            self._fixed_dilation(),
-            self._signs(),
-            int(self.rivals),
-        )
+        dilations, fixed = self._dilations(kernels, shape), self._fixed_dilation()
+        made = [
+            core.Kernel(
+                kernel.shape,
+                place[cells.shape][cells].tolist(),
+                kernel[cells].tolist(),
+                dilations_of_kernel,
+                fixed,
+            )
+            for kernel, cells, dilations_of_kernel in zip(kernels, used, dilations, strict=True)
+        ]
+        built.add_kernels(made, self._signs(), int(self.rivals))
 
     def _signs(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "sign"

@@ -15,7 +15,6 @@ from morforest.dictionary._shape import SampleShape
 Pooling: TypeAlias = str | Sequence[str] | None  # of the parameter `pool`
 
 OPS = ("max", "min", "mean", "proportion")
-CORE_NAMES = {"proportion": "ppv"}
 SHORT = {"ppv": "proportion"}  # short names that are accepted too
 COMPETING = ("win", "lose")  # for kernels that compete with others
 STAYS, DRAWN = -1, 0  # along an axis, atoms do not move, or the sizes of windows are drawn
@@ -128,7 +127,7 @@ class Pooled:
         if not ops:
             return [], [], NO_WINDOWS
         sizes = np.cumsum(log_uniform(2, max(*shape.lengths, 2))).astype(np.uint64)
-        return [CORE_NAMES.get(op, op) for op in ops], self._windows(shape), sizes
+        return ops, self._windows(shape), sizes
 
     def _pooled_bounds(self, bounds: Bounds, shape: SampleShape) -> Bounds:
         """Return the bounds of the pooled atoms, from those of the linear ones."""

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
+from morforest._native import core
 from morforest._parameters import is_integer, restore_parameters
 from morforest.dictionary._shape import SampleShape
 
@@ -36,9 +36,14 @@ class View:
     cosine: float = 1.0
     sine: float = 0.0
 
-    def row(self) -> tuple[float, ...]:
-        """Return the numbers that the core reads."""
-        return (KINDS.index(self.kind), self.axis, self.other_axis, self.cosine, self.sine)
+    def to_core(self) -> core.View:
+        """Return the view as the core takes it."""
+        return core.View(self.kind, self.axis, self.other_axis, self.cosine, self.sine)
+
+    @classmethod
+    def from_core(cls, view: core.View) -> View:
+        """Read a view of the core."""
+        return cls(view.kind, view.axis, view.other_axis, view.cosine, view.sine)
 
     def largest(self, raw: float) -> float:
         """Return a bound of the values, where raw values are at most `raw` in size."""
@@ -207,11 +212,6 @@ def views_of(views: Views, shape: SampleShape) -> tuple[View, ...]:
         )
     found = [found for view in listed for found in view._views(shape)]
     return tuple(dict.fromkeys(found))
-
-
-def to_core(views: tuple[View, ...]) -> np.ndarray:
-    """Return the views as the core takes them."""
-    return np.array([view.row() for view in views], dtype=np.float64).ravel()
 
 
 def _rounded(x: float) -> float:

@@ -1,0 +1,137 @@
+// Views: versions of a sample that atoms may look at.
+//
+// A *view* has the sample's own shape, with one number per feature: the raw values, or something derived from them. Views are
+// made from fixed-point integers, by integer arithmetic or by the basic operations of float64 and a rounding, so that they are
+// the same on every machine.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+namespace morf {
+
+struct View {
+  enum class Kind : std::uint8_t { raw, difference, square, magnitude, orientation, squared_difference };
+  Kind kind = Kind::raw;
+  std::uint32_t axis = 0, other_axis = 0;  // (squared) differences go along `axis`; gradients have rows and columns
+  double cosine = 1.0, sine = 0.0;         // of an orientation, the direction from dark to bright
+
+  bool operator==(const View&) const = default;
+};
+
+// Derives the views of one sample after another. It holds scratch memory only, and each thread has its own.
+class ViewDeriver {
+ public:
+  explicit ViewDeriver(const std::vector<std::int64_t>& shape) : axes_(shape.size()) {
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+      axes_[axis] = {shape[axis], static_cast<std::int64_t>(features_)};
+      features_ *= static_cast<std::size_t>(shape[axis]);
+    }
+  }
+
+  void check(const View& view) const {
+    const bool gradient = view.kind == View::Kind::magnitude || view.kind == View::Kind::orientation;
+    const bool difference = view.kind == View::Kind::difference || view.kind == View::Kind::squared_difference;
+    if ((gradient || difference) && view.axis >= axes_.size())
+      throw std::invalid_argument("a view names an axis that does not exist");
+    if (gradient && (view.other_axis >= axes_.size() || view.other_axis == view.axis))
+      throw std::invalid_argument("a gradient needs two axes");
+  }
+
+  // Takes the raw values of the next sample, one per feature; they must live until the views are read.
+  void begin(const std::int64_t* raw) {
+    raw_ = raw;
+    gradient_axes_[0] = gradient_axes_[1] = 0;
+  }
+
+  // Returns the values of a view. They hold until the next call.
+  const std::int64_t* operator()(const View& view) {
+    if (view.kind == View::Kind::raw) return raw_;
+    derived_.resize(features_);
+    switch (view.kind) {
+      case View::Kind::difference: differences(axes_[view.axis], 1, 0, derived_.data()); break;
+      case View::Kind::square:
+        for (std::size_t j = 0; j < features_; ++j) derived_[j] = raw_[j] * raw_[j];
+        break;
+      case View::Kind::squared_difference:
+        differences(axes_[view.axis], 1, 0, derived_.data());
+        for (std::int64_t& d : derived_) d *= d;
+        break;
+      case View::Kind::magnitude:
+        find_gradients(view);
+        for (std::size_t j = 0; j < features_; ++j) derived_[j] = rounded(length_[j]);
+        break;
+      default:
+        find_gradients(view);
+        orient(view.cosine, view.sine);
+        break;
+    }
+    return derived_.data();
+  }
+
+ private:
+  struct Axis {
+    std::int64_t length, stride;
+  };
+
+  // out[i] = x[i + ahead] - x[i - behind] along an axis, with the border repeated.
+  void differences(Axis axis, std::int64_t ahead, std::int64_t behind, std::int64_t* out) const {
+    for (std::int64_t block = 0; block < static_cast<std::int64_t>(features_); block += axis.length * axis.stride)
+      for (std::int64_t i = 0; i < axis.length; ++i) {
+        const std::int64_t* high = raw_ + block + std::min(i + ahead, axis.length - 1) * axis.stride;
+        const std::int64_t* low = raw_ + block + std::max<std::int64_t>(i - behind, 0) * axis.stride;
+        std::int64_t* to = out + block + i * axis.stride;
+        for (std::int64_t k = 0; k < axis.stride; ++k) to[k] = high[k] - low[k];
+      }
+  }
+
+  // Finds central differences: their length, and their direction as a unit vector. This is done once for all views that share them.
+  void find_gradients(const View& view) {
+    if (gradient_axes_[0] == view.axis + 1 && gradient_axes_[1] == view.other_axis + 1) return;
+    gradient_axes_[0] = view.axis + 1;
+    gradient_axes_[1] = view.other_axis + 1;
+    for (auto* values : {&down_, &right_, &length_}) values->resize(features_);
+    differences(axes_[view.axis], 1, 1, derived_.data());
+    for (std::size_t j = 0; j < features_; ++j) down_[j] = static_cast<double>(derived_[j]);
+    differences(axes_[view.other_axis], 1, 1, derived_.data());
+    for (std::size_t j = 0; j < features_; ++j) right_[j] = static_cast<double>(derived_[j]);
+    for (std::size_t j = 0; j < features_; ++j) {
+      length_[j] = std::sqrt(down_[j] * down_[j] + right_[j] * right_[j]);
+      const double divisor = length_[j] > 0.0 ? length_[j] : 1.0;
+      down_[j] /= divisor;
+      right_[j] /= divisor;
+    }
+  }
+
+  // Writes the length times the ninth power of the cosine of the angle between gradient and orientation, where that is positive.
+  void orient(double to_right, double to_below) {
+    const double *__restrict const right = right_.data(), *__restrict const down = down_.data(), *__restrict const length = length_.data();
+    std::int64_t* __restrict const out = derived_.data();
+    for (std::size_t j = 0, end = features_; j < end; ++j) {
+      const double along = right[j] * to_right + down[j] * to_below;
+      const double cosine = along > 0.0 ? along : 0.0;
+      const double square = cosine * cosine, fourth = square * square;
+      out[j] = rounded(length[j] * (fourth * fourth * cosine));
+    }
+  }
+
+  // Rounds half to even, for sizes below 2^51: in a float64 between 2^52 and 2^53 the last bit is the unit.
+  static std::int64_t rounded(double x) {
+    constexpr double unit = 0x1.8p52;
+    return std::bit_cast<std::int64_t>(x + unit) - std::bit_cast<std::int64_t>(unit);
+  }
+
+  std::vector<Axis> axes_;
+  std::size_t features_ = 1;
+  const std::int64_t* raw_ = nullptr;
+  std::uint32_t gradient_axes_[2] = {0, 0};  // of the gradients at hand, counted from 1; 0: there are none
+  std::vector<std::int64_t> derived_;
+  std::vector<double> down_, right_, length_;
+};
+
+}  // namespace morf

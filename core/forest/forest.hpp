@@ -1,0 +1,126 @@
+// The fitted forest: its invariants, checked once, and prediction.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "atoms/atom_list.hpp"
+#include "data/row_layout.hpp"
+#include "data/table.hpp"
+#include "forest/compiled_nodes.hpp"
+#include "splitting/leaves.hpp"
+
+namespace morf {
+
+// The nodes of all trees in one sequence of parallel arrays; see Trees. Child indices are relative to the tree, payloads of leaves
+// are relative to the forest.
+struct ForestNodes {
+  std::vector<std::int64_t> tree_begin;  // the first node of each tree, and the number of all nodes
+  std::vector<std::int32_t> next;
+  std::vector<std::int64_t> threshold;    // of integer cells
+  std::vector<double> real_threshold{};   // of float64 cells
+};
+
+// What follows from the shape of depth-first trees: `next` of each node, from whether it is split, and for each leaf, in the order of
+// the nodes, its class if it is pure, else class_count: other payloads count up, in the order of growth.
+std::vector<std::int32_t> depth_first_next(const std::vector<std::int64_t>& tree_begin, const std::vector<std::uint8_t>& split,
+                                           const std::vector<std::uint32_t>& leaf_kind, std::size_t class_count);
+
+// The weight of each node, from those of the leaves in the order of the nodes.
+std::vector<std::uint32_t> node_weights(const std::vector<std::int64_t>& tree_begin, const std::vector<std::int32_t>& next,
+                                        const std::vector<std::uint32_t>& leaf_weight);
+
+class Forest {
+ public:
+  // `atoms` has one atom per node, those of leaves without terms. Throws std::invalid_argument if anything does not fit.
+  Forest(RowLayout layout, AtomList atoms, ForestNodes nodes, Leaves leaves);
+
+  std::size_t trees() const { return nodes_.tree_begin.size() - 1; }
+  std::size_t outputs() const { return leaves_.outputs(); }
+  std::int64_t features() const { return layout_.features; }
+  std::size_t nodes() const { return nodes_.next.size(); }
+  std::size_t tree_size(std::size_t tree) const { return static_cast<std::size_t>(nodes_.tree_begin[tree + 1] - nodes_.tree_begin[tree]); }
+  // Whether all atoms are narrow patches, so that samples of bytes may be passed as CellType::bytes.
+  bool takes_bytes() const;
+
+  // Adds the trees' posteriors (regression: values) for samples to out[rows][outputs()], in tree order, and for their
+  // mean divides by their number. `extra_bits`: the samples are quantised that much finer than the thresholds.
+  void predict(const Samples& x, CellType type, const Quantiser& quantiser, int extra_bits, double* out, bool mean = true) const;
+
+  // Finds the leaf of each sample in each tree, as an index within the tree: out[rows][trees()].
+  void apply(const Samples& x, CellType type, const Quantiser& quantiser, int extra_bits, std::int32_t* out) const;
+
+  // Finds the leaf of each row of a training table in one tree, as an index within the tree.
+  void find_leaves(std::size_t tree, const Table& table, std::int32_t* out) const;
+
+  // Adds one tree's posterior for the given rows of a training table to out[table row][outputs()].
+  void add_tree(std::size_t tree, const Table& table, const std::uint32_t* rows, std::size_t row_count, double* out) const;
+
+  // Adds all trees' values, in their order, for `count` rows of a training table to out[count][outputs()]. Each block of rows passes
+  // through all trees while it is near.
+  void add_trees(const Table& table, std::size_t begin, std::size_t count, double* out) const;
+
+  // Shares out amount[node] among the features of each split's atom, see Importance: adds to shared[features], used[features].
+  // All atoms must be linear.
+  void add_importances(const double* amount, double* shared, double* used) const;
+
+  // Adds the expected predictions of all roots to sum[outputs()]; those of splits are the means of both sides by `weight`, which has
+  // an entry per node. Returns the largest sum of changes, whatever their signs, on a path.
+  double expect_roots(const std::uint32_t* weight, double* sum) const;
+
+  // Shares out what each split of a sample's path changes of the expectation among its atom's features: out[rows][features()][outputs()]
+  // are sums over the trees, divided by `divisor`. `leaf` is what apply() found. Amounts are rounded to multiples of 2^-bits.
+  void attribute(const std::int32_t* leaf, std::size_t rows, const std::uint32_t* weight, int bits, double divisor, double* out) const;
+
+ private:
+  static constexpr std::size_t block_rows = 256;  // of a table
+  static constexpr std::size_t tiled_rows = 4 * tile_rows;
+
+  struct NodeRange {
+    std::int32_t begin = 0, end = 0;
+  };
+
+  void check() const;
+  void index_nodes();
+  void compile_bytes() const;
+  void compile_slots() const;
+  void compile_single() const;
+  template <class Index>
+  void compile_into(std::vector<SlotNode<Index>>& nodes, std::uint32_t zero) const;
+  template <class Put>
+  bool each_split(Put put) const;
+  std::int64_t half_threshold(std::size_t node) const;
+  std::int32_t root(std::size_t tree) const { return static_cast<std::int32_t>(nodes_.tree_begin[tree]); }
+  void add_leaf(std::int32_t node, double* out) const;
+  void expect(std::size_t tree, const std::uint32_t* weight, std::vector<double>& out) const;
+  void attribute_rows(const std::int32_t* leaf, std::size_t rows, const std::uint32_t* weight, int bits, double divisor,
+                      std::vector<std::uint64_t>& grid, double* out) const;
+  template <class Use>
+  void each_table_block(const Table& table, const std::uint32_t* rows, std::size_t row_count, Use use, std::size_t begin = 0) const;
+  template <class Use>
+  void each_block(const Samples& x, CellType type, const Quantiser& quantiser, int extra_bits, Use use) const;
+
+  // leaf[i] is the index within the forest of a root; it becomes that of the leaf that row i falls into. `ahead` are nodes that will be
+  // visited next.
+  template <class Cell>
+  void walk_rows(CellType type, const Cell* const* cells, std::size_t size, int extra_bits, NodeRange ahead, std::int32_t* leaf) const;
+
+  RowLayout layout_;
+  bool real_;  // float64 cells
+  AtomList atoms_;
+  ForestNodes nodes_;
+  Leaves leaves_;
+  std::vector<std::size_t> distribution_begin_;
+  std::vector<double> distribution_scale_;
+  std::vector<std::int32_t> root_of_;
+  mutable std::once_flag bytes_compiled_, slots_compiled_;
+  mutable std::vector<ByteNode> byte_nodes_;
+  mutable bool tall_ = false;  // patches of bytes of more than two lines
+  mutable std::vector<SingleNode> single_;
+  mutable std::vector<SlotNode<std::uint16_t>> narrow_slots_;
+  mutable std::vector<SlotNode<std::uint32_t>> wide_slots_;
+};
+
+}  // namespace morf

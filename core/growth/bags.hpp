@@ -1,0 +1,53 @@
+// Bags: which rows each tree sees, and what they count for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/poll.hpp"
+#include "splitting/targets.hpp"
+
+namespace morf {
+
+// The rows that one tree sees. Rows with a count of zero are left out. Weights equal counts unless classes or rows are weighted; then
+// `weight` may be `count`.
+struct Bag {
+  const std::uint32_t* count;
+  const std::uint32_t* weight;
+  std::size_t rows;
+  const std::uint32_t* order = nullptr;  // of the rows: the canonical one, where biases or combinations come from them
+};
+
+// The bags of several trees.
+class Bags {
+ public:
+  // Counts and weights have rows of rows, one per tree; empty weights are equal to the counts. `order` is a permutation of the rows.
+  // Throws std::invalid_argument if sizes do not fit, or a bag is empty, has weights of zero, or sums of 2^31 or more.
+  Bags(std::vector<std::uint32_t> count, std::vector<std::uint32_t> weight, std::vector<std::uint32_t> order);
+
+  std::size_t trees() const { return count_.size() / order_.size(); }
+  std::size_t rows() const { return order_.size(); }
+  Bag operator[](std::size_t tree) const {
+    const std::uint32_t* const count = count_.data() + tree * rows();
+    return {count, weight_.empty() ? count : weight_.data() + tree * rows(), rows(), order_.data()};
+  }
+
+ private:
+  std::vector<std::uint32_t> count_, weight_, order_;
+};
+
+// Throws std::invalid_argument unless the bag may be trained on.
+void check_bag(const Bag& bag);
+
+// Draws `draws` rows with replacement for each tree, and returns how often each row was drawn, for one tree after another. `order` is
+// the canonical order of the rows, and `cumulative` the cumulated weights in that order; empty: all rows weigh the same. A draw costs
+// the logarithm of the number of rows. `poll` is asked as draws go by.
+std::vector<std::uint32_t> draw_bags(const std::vector<std::uint64_t>& tree_keys, std::uint64_t draws, const std::vector<std::uint32_t>& order,
+                                     const std::vector<std::uint64_t>& cumulative, const Poll& poll);
+
+// Draws without replacement, from the rows in canonical order, each as often as its count says, and returns how often each was drawn.
+std::vector<std::uint32_t> draw_rows(std::uint64_t tree_key, std::uint64_t draws, const std::vector<std::uint32_t>& order,
+                                     const std::vector<std::uint32_t>& count, const Poll& poll);
+
+}  // namespace morf

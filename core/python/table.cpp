@@ -1,0 +1,44 @@
+// Table.
+#include "data/table.hpp"
+
+#include "data/row_filler.hpp"
+#include "python/glue.hpp"
+
+void bind_table(nb::module_& m) {
+  nb::class_<Table>(m, "Table", "Samples as rows of cells.")
+      .def(
+          "__init__",
+          [](Table* self, std::size_t rows, const RowLayout& layout, const std::string& cell_type, bool tiles) {
+            require(rows < (std::size_t{1} << 31), "more than 2^31 rows");
+            new (self) Table(rows, layout, parse_cell_type(cell_type), tiles ? Arrangement::tiles : Arrangement::rows);
+          },
+          "rows"_a, "layout"_a, "cell_type"_a, "tiles"_a = false)
+      .def(
+          "fill",
+          [](Table& self, const SampleArray& x, std::size_t first, int shift, double limit) {
+            require_features(x, self.features());
+            require(first <= self.rows() && x.shape(0) <= self.rows() - first, "no such rows");
+            const Samples samples = to_samples(x);
+            nb::gil_scoped_release release;
+            self.fill(samples, first, Quantiser(shift, limit));
+          },
+          "x"_a, "first"_a, "shift"_a, "limit"_a, "Write samples to the rows from `first` on.")
+      .def_prop_ro("rows", &Table::rows)
+      .def_prop_ro("features", &Table::features)
+      .def_prop_ro(
+          "hash",
+          [](const Table& self) { return nb::ndarray<nb::numpy, const std::uint64_t, nb::ndim<1>>(self.hash().data(), {self.rows()}); },
+          nb::rv_policy::reference_internal, "A hash of each row's values; an array that keeps the table alive.");
+  m.def(
+      "hash_rows",
+      [](const SampleArray& x) {
+        const Samples samples = to_samples(x);
+        std::vector<std::uint64_t> hash;
+        {
+          nb::gil_scoped_release release;
+          hash = hash_rows(samples);
+        }
+        return to_numpy(std::move(hash));
+      },
+      "x"_a, "Return a hash of each row's values.");
+}

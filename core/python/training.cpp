@@ -1,0 +1,121 @@
+// GrowthRule, Gradients and Targets: what training asks for.
+#include "growth/trees.hpp"
+#include "python/glue.hpp"
+#include "splitting/targets.hpp"
+
+namespace {
+
+const Names<CriterionKind> criteria{{"gini", CriterionKind::gini},
+                                    {"entropy", CriterionKind::entropy},
+                                    {"squared_error", CriterionKind::squared_error},
+                                    {"poisson", CriterionKind::poisson},
+                                    {"absolute_error", CriterionKind::absolute_error},
+                                    {"gradient", CriterionKind::gradient}};
+const Names<Splitter> splitters{{"exact", Splitter::exact}, {"histogram", Splitter::histogram}, {"random", Splitter::random}};
+
+using RuleState = std::tuple<std::string, std::string, std::size_t, std::vector<std::uint64_t>, std::vector<double>, std::size_t, std::vector<double>>;
+
+RuleState state_of(const GrowthRule& rule) {
+  return {name_of(rule.criterion, criteria),
+          name_of(rule.splitter, splitters),
+          rule.candidates,
+          {rule.max_depth, rule.min_samples_split, rule.min_samples_leaf, rule.max_leaf_nodes},
+          {rule.min_weight_fraction_leaf, rule.min_impurity_decrease},
+          rule.threads,
+          rule.penalties};
+}
+
+GrowthRule rule_of(const RuleState& state) {
+  const auto& [criterion, splitter, candidates, limits, shares, threads, penalties] = state;
+  require(limits.size() == 4 && shares.size() == 2, "no growth rule");
+  return {.criterion = parse(criterion, criteria),
+          .splitter = parse(splitter, splitters),
+          .candidates = candidates,
+          .max_depth = limits[0],
+          .min_samples_split = limits[1],
+          .min_samples_leaf = limits[2],
+          .min_weight_fraction_leaf = shares[0],
+          .min_impurity_decrease = shares[1],
+          .max_leaf_nodes = limits[3],
+          .threads = threads,
+          .penalties = penalties};
+}
+
+}  // namespace
+
+void bind_training(nb::module_& m) {
+  nb::class_<GrowthRule>(m, "GrowthRule", "When nodes are split, and by what. Limits are none at first.")
+      .def(
+          "__init__",
+          [](GrowthRule* self, const std::string& criterion, const std::string& splitter, std::size_t candidates) {
+            new (self) GrowthRule{.criterion = parse(criterion, criteria), .splitter = parse(splitter, splitters), .candidates = candidates};
+          },
+          "criterion"_a, "splitter"_a, "candidates"_a)
+      .def_prop_ro("criterion", [](const GrowthRule& self) { return name_of(self.criterion, criteria); })
+      .def_prop_ro("splitter", [](const GrowthRule& self) { return name_of(self.splitter, splitters); })
+      .def_ro("candidates", &GrowthRule::candidates)
+      .def_rw("max_depth", &GrowthRule::max_depth)
+      .def_rw("min_samples_split", &GrowthRule::min_samples_split)
+      .def_rw("min_samples_leaf", &GrowthRule::min_samples_leaf)
+      .def_rw("min_weight_fraction_leaf", &GrowthRule::min_weight_fraction_leaf)
+      .def_rw("min_impurity_decrease", &GrowthRule::min_impurity_decrease)
+      .def_rw("max_leaf_nodes", &GrowthRule::max_leaf_nodes)
+      .def_rw("threads", &GrowthRule::threads, "Threads that search a node of boosting.")
+      .def_rw("penalties", &GrowthRule::penalties, "Of the combination that each node learns; empty: none.")
+      .def("__getstate__", &state_of)
+      .def("__setstate__", [](GrowthRule& self, const RuleState& state) { new (&self) GrowthRule(rule_of(state)); });
+
+  nb::class_<Gradients>(m, "Gradients", "What a round of boosting knows of each row.")
+      .def(nb::init<std::size_t, std::size_t>(), "rows"_a, "outputs"_a)
+      .def(
+          "set",
+          [](Gradients& self, const Matrix<double>& gradient, const Matrix<double>& curvature) {
+            require_shape(gradient, self.rows(), self.outputs(), "gradients have another shape");
+            require_shape(curvature, self.rows(), self.outputs(), "curvatures have another shape");
+            nb::gil_scoped_release release;
+            self.set(gradient.data(), curvature.data());
+          },
+          "gradient"_a, "curvature"_a, "Set the negative gradient and the curvature of each row's loss for each output.");
+
+  using TargetState = std::tuple<Vector<std::uint32_t>, std::size_t, Vector<std::int64_t>, int>;
+  nb::class_<Targets>(m, "Targets", "What trees are to predict, with an entry per row of the table.")
+      .def_static(
+          "of_classes",
+          [](const Vector<std::uint32_t>& classes, std::size_t class_count) {
+            require(class_count > 0, "there are no classes");
+            return Targets{.classes = to_vector(classes), .class_count = class_count};
+          },
+          "classes"_a, "class_count"_a)
+      .def_static(
+          "of_values", [](const Vector<std::int64_t>& values, int bits) { return Targets{.values = to_vector(values), .bits = bits}; }, "values"_a, "bits"_a,
+          "Targets in fixed point: multiples of 2^-bits.")
+      .def_static(
+          "of_gradients",
+          [](const Gradients& gradients, double l2_regularization, double learning_rate, double largest_leaf) {
+            return Targets{.gradients = &gradients, .leaf = {l2_regularization, learning_rate, largest_leaf}};
+          },
+          "gradients"_a, "l2_regularization"_a, "learning_rate"_a, "largest_leaf"_a, nb::keep_alive<0, 1>())
+      .def(
+          "take",
+          [](const Targets& self, const Vector<std::uint32_t>& rows) {
+            require(self.gradients == nullptr, "gradients belong to all rows");
+            Targets some{.class_count = self.class_count, .bits = self.bits};
+            for (std::size_t i = 0; i < rows.size(); ++i) {
+              require(rows.data()[i] < self.rows(), "no such row");
+              if (self.class_count > 0) some.classes.push_back(self.classes[rows.data()[i]]);
+              else some.values.push_back(self.values[rows.data()[i]]);
+            }
+            return some;
+          },
+          "rows"_a, "Return the targets of some rows, in their order.")
+      .def_ro("class_count", &Targets::class_count, "Number of classes; 0 if there are none.")
+      .def("__getstate__",
+           [](const Targets& self) {
+             require(self.gradients == nullptr, "targets of boosting stay in their process");
+             return std::tuple(to_numpy(std::vector(self.classes)), self.class_count, to_numpy(std::vector(self.values)), self.bits);
+           })
+      .def("__setstate__", [](Targets& self, const TargetState& state) {
+        const auto& [classes, class_count, values, bits] = state;
+        new (&self) Targets{.classes = to_vector(classes), .class_count = class_count, .values = to_vector(values), .bits = bits};
+      });
+}
