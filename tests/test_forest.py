@@ -328,6 +328,33 @@ def test_max_samples_is_the_size_of_a_bag(value, draws):
     assert (model._forest.weight[roots(model._forest)] == draws).all()
 
 
+def test_whole_weights_are_repeated_rows_up_to_a_mean_of_64():
+    X, y = digits()[0][:60], digits()[1][:60]
+    model = classifier(n_estimators=3)
+
+    def posteriors(weight):
+        return clone(model).fit(X, y, sample_weight=np.full(len(X), weight)).predict_proba(X)
+
+    repeated = clone(model).fit(np.repeat(X, 64, axis=0), np.repeat(y, 64)).predict_proba(X)
+    np.testing.assert_array_equal(posteriors(64), repeated)
+    # Beyond, only ratios matter, as for fractions: a bag has as many draws as there are rows.
+    np.testing.assert_array_equal(posteriors(65), posteriors(0.5))
+    np.testing.assert_array_equal(posteriors(100_000), posteriors(0.5))
+    assert (posteriors(65) != posteriors(64)).any()
+    # Trees that see all rows count them, whatever the sum.
+    whole = clone(model).set_params(bootstrap=False, min_samples_leaf=200)
+    leaves = whole.fit(X, y, sample_weight=np.full(len(X), 100)).get_n_leaves()
+    assert (leaves > 1).all()
+
+
+def test_drawing_stops_when_it_is_asked_to():
+    stop = core.StopFlag()
+    stop.set()
+    keys, order = np.array([1], dtype=np.uint64), np.arange(2, dtype=np.uint32)
+    with pytest.raises(KeyboardInterrupt):
+        core.draw_bags(keys, 2**40, order, np.empty(0, dtype=np.uint64), stop)
+
+
 def test_max_samples_with_weights_is_a_share_of_their_sum():
     weights = np.arange(400) % 3
     model = fit_digits(sample_weight=weights, max_samples=0.5)

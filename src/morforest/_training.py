@@ -42,7 +42,7 @@ CRITERIA = {
     "absolute_error": "absolute_error",
     "poisson": "poisson",
 }
-MAX_MEAN_COUNT = 64  # boosting takes whole-number weights for repeated samples up to this mean
+MAX_MEAN_COUNT = 64  # whole-number weights are repeated samples up to this mean
 SMALL_DATA = 5000  # training samples up to which a round of boosting sees most of them
 LEAF_SAMPLES = 20  # of a leaf of boosting, where a round has enough
 
