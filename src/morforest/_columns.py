@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,9 @@ from morforest._atoms import AtomList
 from morforest._fixed_point import CellFormat, Cells, cells_for, core_dtype
 from morforest._native import core
 from morforest._parallel import over_rows
+
+if TYPE_CHECKING:
+    from morforest._table import TrainingTable
 
 UNIT = 1024.0  # of a column, to a standard deviation
 LARGEST = 8191  # of a column: sums of several stay within 16 bits
@@ -44,7 +47,9 @@ class Columns:
     deviation: np.ndarray  # zero for constant columns
 
     @classmethod
-    def fit(cls, table: Any, key: int, n_atoms: int, n_jobs: int | None) -> tuple[Columns, Any]:
+    def fit(
+        cls, table: TrainingTable, key: int, n_atoms: int, n_jobs: int | None
+    ) -> tuple[Columns, np.ndarray]:
         """Draw atoms for a training table; return them, and the columns of its samples."""
         order = np.argsort(table.table.hash).astype(np.uint32)
         drawn = core.draw_atoms(table.table, table.dictionary, order, key, n_atoms, True)
@@ -112,7 +117,11 @@ class Columns:
             held = np.empty((len(X), some.stop - some.start))
             values = self._values_of(X, self._build(some), held.shape[1])
 
-            def work(part: slice, values: Any = values, held: np.ndarray = held) -> None:
+            def work(
+                part: slice,
+                values: Callable[[slice], np.ndarray] = values,
+                held: np.ndarray = held,
+            ) -> None:
                 held[part] = values(part)
 
             over_rows(work, len(X), max(1, BLOCK_VALUES // held.shape[1]), n_jobs)
