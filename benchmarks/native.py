@@ -2,11 +2,13 @@
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+CORE = HERE.parent / "core"
 FLAGS = (
     "-std=c++20",
     "-O3",
@@ -32,10 +34,17 @@ def missing():
 def build(name, march, folder):
     """Compile `name`.cpp for an instruction set, and return the program."""
     program = Path(folder) / f"{name}-{march}"
-    source, include = str(HERE / f"{name}.cpp"), f"-I{HERE.parent / 'core'}"
-    command = [compiler(), *FLAGS, f"-march={march}", include, source, "-o", str(program)]
-    subprocess.run(command, check=True)
+    sources = [HERE / f"{name}.cpp", *core_sources()]
+    command = [compiler(), *FLAGS, f"-march={march}", f"-I{CORE}", "-pthread", *sources]
+    subprocess.run([*command, "-o", program], check=True)
     return program
+
+
+def core_sources():
+    """Return the source files of the core, without those that bind it to Python."""
+    lists = (CORE / "sources.cmake").read_text()
+    found = re.findall(r"set\(MORFOREST_(KERNELS|SUPPORT)\s([^)]*)\)", lists)
+    return [CORE / name for _, names in found for name in names.split()]
 
 
 def first_line(program):

@@ -21,7 +21,10 @@
 #include <tuple>
 #include <vector>
 
-#include "grow.hpp"
+#include "atoms/sampler.hpp"
+#include "growth/bags.hpp"
+#include "growth/grow.hpp"
+#include "projection/with_projection.hpp"
 
 using namespace morf;
 
@@ -72,6 +75,9 @@ class TimedProjection final : public Projection<Value> {
     calls_.push_back({row_count, atom_count, seconds_between(start, ended_), 0.0, 0.0});
   }
 
+  // Growing asks for another one per further thread, and there is none.
+  std::unique_ptr<Projection<Value>> copy() const override { return inner_.copy(); }
+
   std::vector<Call> end_tree() {
     end_rest(Clock::now());
     if (!calls_.empty()) calls_.front().rest += before_;
@@ -106,15 +112,7 @@ std::optional<Work> make_work(std::string_view name) {
   return work;
 }
 
-// How often each row is drawn, as `draw_bag` of bindings.cpp has it.
-std::vector<std::uint32_t> draw_bag(std::uint64_t key, const std::vector<std::uint32_t>& order) {
-  std::vector<std::uint32_t> count(order.size(), 0);
-  Stream stream(derive(key, Purpose::bag));
-  for (std::size_t i = 0; i < order.size(); ++i) ++count[order[stream.below(order.size())]];
-  return count;
-}
-
-// By content, as _grow.py has it.
+// By content, as _bagging.py has it.
 std::vector<std::uint32_t> canonical_order(const Table& table, const std::vector<std::uint32_t>& classes) {
   std::vector<std::uint32_t> order(table.rows());
   std::iota(order.begin(), order.end(), 0u);
@@ -197,18 +195,19 @@ Grown grow_trees(Projection<Value>& projection, const Work& work, const Table& t
                  std::uint64_t trees, int repeats) {
   Grown grown;
   const std::vector<std::uint32_t> order = canonical_order(table, classes);
-  const Targets targets{.classes = classes.data(), .class_count = class_count};
+  const Targets targets{.classes = classes, .class_count = class_count};
   const GrowthRule rule{.candidates = candidates};
   for (std::uint64_t tree = 0; tree < trees; ++tree) {
     const std::uint64_t key = tree_key(seed, tree);
-    const std::vector<std::uint32_t> count = draw_bag(key, order);
+    const std::vector<std::uint32_t> count = draw_bags({key}, order.size(), order, {}, [](std::size_t) {});
     std::vector<Call> least;
     for (int r = 0; r < repeats; ++r) {
       const auto start = Clock::now();
       const std::clock_t cpu = std::clock();
       TimedProjection<Value> timed(projection);
-      const Trees made = grow_tree(timed, work.dictionary, targets, {count.data(), count.data(), count.size()}, rule,
-                                   derive(key, Purpose::root), [](std::size_t) {});
+      Trees made;
+      grow_tree<Value>(timed, work.dictionary, derive(key, Purpose::root), {count.data(), count.data(), count.size()}, targets, rule,
+                       [](std::size_t) {}, made);
       const std::vector<Call> calls = timed.end_tree();
       grown.cpu += static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC;
       grown.wall += seconds_between(start, Clock::now());
@@ -290,17 +289,10 @@ int main(int argc, char** argv) {
   std::unique_ptr<Table> table;
   const double build = least_seconds(repeats, [&] {
     table.reset();  // its memory is returned, and asked for again
-    table = std::make_unique<Table>(bytes.data(), rows, work->dictionary, work->type, Quantiser(0, 0x1.0p61));
+    table = std::make_unique<Table>(Samples{bytes.data(), rows, features}, work->dictionary.layout(), work->type, Quantiser(0, 0x1.0p61));
   });
-  // As the other grow_tree, for tables, would choose.
-  if (work->type == CellType::bytes) {
-    BytePatchProjector projection(*table, work->dictionary);
-    report<std::uint16_t>(projection, *work, *table, table->cells(), build, classes, trees, repeats);
-  } else {
-    with_cell_type(work->type, [&](auto cell) {
-      using Cell = decltype(cell);
-      Projector<Cell> projection(*table);
-      report<ValueOf<Cell>>(projection, *work, *table, table->cells() * sizeof(Cell), build, classes, trees, repeats);
-    });
-  }
+  const std::size_t cell_bytes = work->type == CellType::u16 ? 2 : 1;
+  with_projection(*table, work->dictionary, [&]<class Value>(Projection<Value>& projection) {
+    report(projection, *work, *table, table->cells() * cell_bytes, build, classes, trees, repeats);
+  });
 }

@@ -351,7 +351,7 @@ def use(loaded):
         if hasattr(loaded, "feature_names_in_"):
             import pandas as pd
 
-            rows = pd.DataFrame(rows, columns=[f"x{i}" for i in range(rows.shape[1])])
+            rows = pd.DataFrame(rows, columns=loaded.feature_names_in_)
         for question in (
             "predict",
             "predict_proba",

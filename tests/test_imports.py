@@ -119,3 +119,33 @@ def test_what_the_table_forbids_would_be_found():
 def test_work_is_spread_over_threads_in_one_place():
     users = {module for module, path in MODULES.items() if "joblib" in dict(imports_of(path))}
     assert users == {"_parallel"}
+
+
+def read_core_table(text):
+    """The table of the core's folders as {folder: folders that it may include from}."""
+    rows = re.findall(r"^\| `core/(\w+)` \| (nothing|all above.*|`core/.*) \|$", text, re.MULTILINE)
+    allowed, above = {}, set()
+    for folder, says in rows:
+        says, _, excluded = says.partition("except")
+        given = above if "all above" in says else set(re.findall(r"`core/(\w+)`", says))
+        allowed[folder] = given - set(re.findall(r"`core/(\w+)`", excluded))
+        above = above | {folder}
+    return allowed
+
+
+CORE_TABLE = read_core_table((ROOT / "docs" / "design.md").read_text())
+
+
+def test_the_table_names_every_folder_of_the_core():
+    folders = {path.name for path in (ROOT / "core").iterdir() if path.is_dir()}
+    assert set(CORE_TABLE) == folders - {"tests"}
+
+
+@pytest.mark.parametrize("folder", CORE_TABLE)
+def test_folders_of_the_core_include_only_what_the_table_allows(folder):
+    included = {
+        found
+        for path in (ROOT / "core" / folder).glob("*.[ch]pp")
+        for found in re.findall(r'#include "(\w+)/', path.read_text())
+    }
+    assert included <= CORE_TABLE[folder] | {folder}

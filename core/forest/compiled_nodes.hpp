@@ -25,7 +25,7 @@ struct SlotNode {
   Index plus0, minus0, minus1, plus1;
 };
 
-// Narrow patches of byte images, see bytes.hpp: half the memory of prefix sums, and nodes of eight bytes. The patch begins
+// Narrow patches of byte images, see byte_patches.hpp: half the memory of prefix sums, and nodes of eight bytes. The patch begins
 // at byte `start`; the lowest six bits of `link` are its size, the others the left child. The empty size marks leaves.
 struct ByteNode {
   std::uint16_t start;

@@ -1,7 +1,7 @@
 // Ridge regression on the rows of a node.
 //
 // Columns are integers of at most 8191 in size, and sums of their products are exact. Everything after that is float64 in an
-// order that is fixed here (and in tests/oracle_direction.py), so that weights are equal everywhere, bit by bit. Inner loops
+// order that is fixed here (and in tests/oracle_combination.py), so that weights are equal everywhere, bit by bit. Inner loops
 // go over independent elements and add in the order of the outer ones: compilers turn them into vectors without any change of the
 // result.
 #pragma once

@@ -110,7 +110,7 @@ box(
     RIDGE,
     "features.py",
     "n_atoms atoms are drawn once",
-    "(core/sampler.hpp)",
+    "(core/atoms/)",
 )
 for c in centres:
     arrow(c, 416, 438)
@@ -120,9 +120,9 @@ box(
     TREES,
     76,
     CORE,
-    "core/grow.hpp: one tree, node by node",
-    "draw atoms (sampler.hpp), project the rows (project.hpp),",
-    "find the best threshold (split.hpp), partition the rows",
+    "core/growth/: one tree, node by node",
+    "draw atoms (core/atoms/), project the rows (core/projection/),",
+    "find the best threshold (core/splitting/), partition the rows",
 )
 box(
     X[2],
@@ -130,7 +130,7 @@ box(
     COLUMN,
     76,
     CORE,
-    "core/features.hpp",
+    "core/projection/",
     "values of all atoms, standardised",
     "in ridge.py",
 )
@@ -167,10 +167,10 @@ box(
     TREES,
     56,
     CORE,
-    "core/forest.hpp",
+    "core/forest/",
     "rows walk down the trees; _importance.py, _attribution.py and _splits.py explain",
 )
-box(X[2], 702, COLUMN, 56, CORE, "core/features.hpp", "values of the same atoms")
+box(X[2], 702, COLUMN, 56, CORE, "core/projection/", "values of the same atoms")
 for c in centres:
     arrow(c, 758, 776)
 box(X[0], 776, COLUMN, 56, FOREST, "mean of the leaves", "predict_proba, predict")
