@@ -17,8 +17,6 @@ WHEEL_DIR := build/wheel
 TESTS := ./tests --pyargs morforest
 OLDEST_TESTS := tests/test_estimator_checks.py tests/test_forest.py tests/test_fitted.py
 PYTHON_DIRS := src tests examples benchmarks experiments measuring
-# clang-format's check is part of make lint if this is 1.
-CHECK_CXX ?= 0
 # All files of the tree, new ones too, but none that git ignores.
 FILES = $(wildcard $(shell git ls-files --cached --others --exclude-standard))
 CXX_FILES = $(filter %.hpp %.cpp,$(FILES))
@@ -130,10 +128,8 @@ lint: .venv/.test
 	@echo "== ruff"
 	@$(BIN)/ruff check $(PYTHON_DIRS)
 	@$(BIN)/ruff format --check $(PYTHON_DIRS)
-ifeq ($(CHECK_CXX),1)
 	@echo "== clang-format"
 	@$(BIN)/clang-format --dry-run -Werror --style=file $(CXX_FILES)
-endif
 	@echo "== codespell, and whitespace at the end of lines and files (which is repaired, and fails)"
 	@$(BIN)/codespell $(TEXT_FILES)
 	@$(BIN)/trailing-whitespace-fixer $(TEXT_FILES)

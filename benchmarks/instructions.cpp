@@ -37,8 +37,13 @@ double uniform(Stream& stream) { return static_cast<double>(stream.next() >> 11)
 // Images of bytes with a bright blob; the class is the row of the image in which it lies, with some noise.
 Work byte_patches() {
   constexpr int side = 28, rows = 2000;
-  Work work{Dictionary({side, side}, false), std::vector<float>(rows * side * side),
-            MORFOREST_BYTE_PATCHES ? CellType::bytes : CellType::u16, 0, {.candidates = 28}, {}, 10};
+  Work work{Dictionary({side, side}, false),
+            std::vector<float>(rows * side * side),
+            MORFOREST_BYTE_PATCHES ? CellType::bytes : CellType::u16,
+            0,
+            {.candidates = 28},
+            {},
+            10};
   work.dictionary.add_patch({{2, 2}, {2, 5}}, {Boundary::zero, Boundary::zero}, {true, true});
   Stream stream(1);
   for (int row = 0; row < rows; ++row) {
@@ -54,8 +59,7 @@ Work byte_patches() {
 // A table of floats; the class is the side of an oblique plane, with some noise.
 Work float_sporf() {
   constexpr int features = 50, rows = 4000;
-  Work work{Dictionary({features}, false), std::vector<float>(rows * features), CellType::i32, 20,
-            {.candidates = 7}, {}, 2};
+  Work work{Dictionary({features}, false), std::vector<float>(rows * features), CellType::i32, 20, {.candidates = 7}, {}, 2};
   const auto fraction = [](double p) { return static_cast<std::uint64_t>(p * 0x1.0p64); };
   work.dictionary.add_sparse({fraction(0.313), fraction(0.626), fraction(0.835), fraction(0.939), ~std::uint64_t{0}});
   Stream stream(2);
@@ -70,8 +74,12 @@ Work float_sporf() {
 // A table of floats; the target is a smooth function of three features, with some noise.
 Work regression() {
   constexpr int features = 50, rows = 4000;
-  Work work{Dictionary({features}, false), std::vector<float>(rows * features), CellType::i32, 20,
-            {.criterion = CriterionKind::squared_error, .candidates = 17}, {}};
+  Work work{Dictionary({features}, false),
+            std::vector<float>(rows * features),
+            CellType::i32,
+            20,
+            {.criterion = CriterionKind::squared_error, .candidates = 17},
+            {}};
   work.dictionary.add_axis();
   work.bits = 40;
   Stream stream(3);

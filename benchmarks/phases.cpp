@@ -206,8 +206,9 @@ Grown grow_trees(Projection<Value>& projection, const Work& work, const Table& t
       const std::clock_t cpu = std::clock();
       TimedProjection<Value> timed(projection);
       Trees made;
-      grow_tree<Value>(timed, work.dictionary, derive(key, Purpose::root), {count.data(), count.data(), count.size()}, targets, rule,
-                       [](std::size_t) {}, made);
+      grow_tree<Value>(
+          timed, work.dictionary, derive(key, Purpose::root), {count.data(), count.data(), count.size()}, targets, rule,
+          [](std::size_t) {}, made);
       const std::vector<Call> calls = timed.end_tree();
       grown.cpu += static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC;
       grown.wall += seconds_between(start, Clock::now());
@@ -234,9 +235,12 @@ void report(Projection<Value>& projection, const Work& work, const Table& table,
   const double warm = project_warm(projection, work.dictionary, row_bytes, repeats);
   Grown grown = grow_trees(projection, work, table, classes, trees, repeats);
   draw_again(work.dictionary, grown.calls, repeats);
-  const double clock = least_seconds(repeats, [] {
-    for (int i = 0; i < 1000; ++i) kept = kept + static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
-  }) / 1000;
+  const double clock = least_seconds(repeats,
+                                     [] {
+                                       for (int i = 0; i < 1000; ++i)
+                                         kept = kept + static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
+                                     }) /
+                       1000;
 
   struct Sums {
     std::size_t calls = 0, row_visits = 0, atoms = 0, values = 0;
@@ -255,15 +259,16 @@ void report(Projection<Value>& projection, const Work& work, const Table& table,
     sums.draw += call.draw;
     sums.rest += call.rest - call.draw;
   }
-  std::printf("rows,trees,repeats,nodes,row_bytes,table_s,stream_s,warm_ns,clock_ns,all_wall_s,all_cpu_s,"
-              "smallest_node,calls,row_visits,atoms,values,project_s,draw_s,rest_s\n");
+  std::printf(
+      "rows,trees,repeats,nodes,row_bytes,table_s,stream_s,warm_ns,clock_ns,all_wall_s,all_cpu_s,"
+      "smallest_node,calls,row_visits,atoms,values,project_s,draw_s,rest_s\n");
   for (std::size_t k = 0; k < by_size.size(); ++k) {
     const Sums& sums = by_size[k];
     if (sums.calls == 0) continue;
     std::printf("%zu,%llu,%d,%zu,%zu,%.6f,%.6f,%.5f,%.2f,%.4f,%.4f,%zu,%zu,%zu,%zu,%zu,%.6f,%.6f,%.6f\n", table.rows(),
-                static_cast<unsigned long long>(trees), repeats, grown.nodes, row_bytes, build, stream, warm * 1e9,
-                clock * 1e9, grown.wall, grown.cpu, std::size_t{1} << k, sums.calls, sums.row_visits, sums.atoms, sums.values,
-                sums.project, sums.draw, sums.rest);
+                static_cast<unsigned long long>(trees), repeats, grown.nodes, row_bytes, build, stream, warm * 1e9, clock * 1e9,
+                grown.wall, grown.cpu, std::size_t{1} << k, sums.calls, sums.row_visits, sums.atoms, sums.values, sums.project,
+                sums.draw, sums.rest);
   }
 }
 
@@ -289,7 +294,8 @@ int main(int argc, char** argv) {
   std::unique_ptr<Table> table;
   const double build = least_seconds(repeats, [&] {
     table.reset();  // its memory is returned, and asked for again
-    table = std::make_unique<Table>(Samples{bytes.data(), rows, features}, work->dictionary.layout(), work->type, Quantiser(0, 0x1.0p61));
+    table = std::make_unique<Table>(Samples{bytes.data(), rows, features}, work->dictionary.layout(), work->type,
+                                    Quantiser(0, 0x1.0p61));
   });
   const std::size_t cell_bytes = work->type == CellType::u16 ? 2 : 1;
   with_projection(*table, work->dictionary, [&]<class Value>(Projection<Value>& projection) {

@@ -77,8 +77,10 @@ class OperationCheck {
   // Checks the terms of an atom that stand in one pooled plane.
   void check_plane(const Operation& operation, std::size_t plane, std::size_t begin, std::size_t end) {
     const PlanePlace& place = layout_.places[plane];
-    for (const Window& window : operation.window) require(window.count == 1 || fits_axis(window, place), "a window does not fit an axis");
-    require(operation.window[0].count == 1 || operation.window[1].count == 1 || operation.window[0].stride != operation.window[1].stride,
+    for (const Window& window : operation.window)
+      require(window.count == 1 || fits_axis(window, place), "a window does not fit an axis");
+    require(operation.window[0].count == 1 || operation.window[1].count == 1 ||
+                operation.window[0].stride != operation.window[1].stride,
             "both windows lie along one axis");
     double total = 0.0;
     std::uint32_t low = ~std::uint32_t{0}, high = 0;
@@ -91,7 +93,9 @@ class OperationCheck {
     }
     // What attributions add up stays a 64-bit integer.
     const bool summed = layout_.planes[plane].prefixed_axes != 0;
-    require(total * (summed ? static_cast<double>(high - low) + 1.0 : 1.0) * static_cast<double>(operation.positions()) < weight_limit, "weights");
+    require(total * (summed ? static_cast<double>(high - low) + 1.0 : 1.0) * static_cast<double>(operation.positions()) <
+                weight_limit,
+            "weights");
     const std::size_t own = operation.own(end - begin);
     for (std::size_t t = begin; summed && t < end; t += own) require_cancelled(plane, t, t + own);
   }
@@ -154,7 +158,8 @@ void AtomList::drop_rivals() {
 }
 
 void AtomList::check(const RowLayout& layout, bool real) const {
-  require(!begin.empty() && begin.front() == 0 && begin.back() == cell.size() && std::is_sorted(begin.begin(), begin.end()), "terms do not fit the atoms");
+  require(!begin.empty() && begin.front() == 0 && begin.back() == cell.size() && std::is_sorted(begin.begin(), begin.end()),
+          "terms do not fit the atoms");
   require(cell.size() == weight.size(), "cells and weights differ in number");
   require(operation.empty() || operation.size() == size(), "operations do not fit the atoms");
   require(!real || (operation.empty() && layout.raw()), "float64 cells are raw values, and atoms over them are linear");
@@ -169,10 +174,12 @@ void AtomList::check(const RowLayout& layout, bool real) const {
     if (terms(atom) == 0) {
       require(operation.empty() || operation[atom].op == Op::none, "an operation without terms");
     } else if (!pooled) {
-      for (std::size_t t = begin[atom]; t < begin[atom + 1]; ++t) require(cell[t] < layout.plain_cells(), "a linear atom stands in a pooled plane");
+      for (std::size_t t = begin[atom]; t < begin[atom + 1]; ++t)
+        require(cell[t] < layout.plain_cells(), "a linear atom stands in a pooled plane");
     }
     if (!operation.empty() && operation[atom].op != Op::none) operations.check(atom);
-    else if (!operation.empty()) require(operation[atom].bias == 0 && operation[atom].positions() == 1, "only pooled atoms have windows");
+    else if (!operation.empty())
+      require(operation[atom].bias == 0 && operation[atom].positions() == 1, "only pooled atoms have windows");
   }
 }
 

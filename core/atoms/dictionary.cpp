@@ -69,8 +69,7 @@ void Dictionary::add_finite(AtomList atoms, std::vector<std::uint64_t> cumulativ
 }
 
 void Dictionary::add_sparse(std::vector<std::uint64_t> cumulative) {
-  if (cumulative.empty() || cumulative.size() > static_cast<std::size_t>(features_) ||
-      cumulative.back() != ~std::uint64_t{0})
+  if (cumulative.empty() || cumulative.size() > static_cast<std::size_t>(features_) || cumulative.back() != ~std::uint64_t{0})
     throw std::invalid_argument("cumulative probabilities of the number of nonzeros do not fit the features");
   add(Component{.kind = Component::Kind::sparse, .cumulative = std::move(cumulative)}, 0);
 }
@@ -121,7 +120,8 @@ void Dictionary::add_pair(const Extent& extent, const std::vector<std::int64_t>&
 
 void Dictionary::add_kernels(std::vector<Kernel> kernels, bool random_signs, std::size_t rivals) {
   const std::vector<std::int64_t> ones = all_axes(std::int64_t{1});
-  Component component{.kind = Component::Kind::kernel, .kernels = std::move(kernels), .random_signs = random_signs, .rivals = rivals};
+  Component component{
+      .kind = Component::Kind::kernel, .kernels = std::move(kernels), .random_signs = random_signs, .rivals = rivals};
   add_axes(component, {ones, ones}, all_axes(Boundary::inside), all_axes(true));
   if (component.kernels.empty()) throw std::invalid_argument("kernels are missing");
   for (const Kernel& kernel : component.kernels) {
@@ -189,7 +189,7 @@ bool Dictionary::competes() const {
 }
 
 std::uint32_t Dictionary::add_axes(Component& component, const Extent& extent, const std::vector<Boundary>& boundary,
-                       const std::vector<bool>& contiguous) const {
+                                   const std::vector<bool>& contiguous) const {
   const std::size_t rank = shape_.size();
   if (extent.min_size.size() != rank || extent.max_size.size() != rank || boundary.size() != rank || contiguous.size() != rank ||
       (!extent.sizes.empty() && extent.sizes.size() != rank))
@@ -236,7 +236,8 @@ void Dictionary::add(Component component, std::uint32_t prefixed_axes) {
         if (c.pooled() && !direct_)
           for (std::uint32_t& cell : c.first_cells) cell += static_cast<std::uint32_t>(features_);
     }
-    component.first_cells.push_back(static_cast<std::uint32_t>(static_cast<std::size_t>(found) * static_cast<std::size_t>(features_)));
+    component.first_cells.push_back(
+        static_cast<std::uint32_t>(static_cast<std::size_t>(found) * static_cast<std::size_t>(features_)));
   }
   components_.push_back(std::move(component));
 }

@@ -22,12 +22,12 @@ struct PatchAxis {
   Boundary boundary;
   bool contiguous;
   std::int64_t stride;  // distance in cells between neighbours along this axis
-  bool prefixed;        // the component's plane holds prefix sums along this axis
+  bool prefixed;  // the component's plane holds prefix sums along this axis
   std::vector<std::uint64_t> cumulative{};  // probabilities of the sizes; empty: all are equally likely
-  bool lobed = false;                       // haar: rectangles may stand side by side along this axis
-  std::int64_t reach = 0;                   // pair: how far away the second rectangle may lie
-  std::int64_t window = -1;                 // see Pool
-  bool moves = false;                       // in a pooled plane
+  bool lobed = false;  // haar: rectangles may stand side by side along this axis
+  std::int64_t reach = 0;  // pair: how far away the second rectangle may lie
+  std::int64_t window = -1;  // see Pool
+  bool moves = false;  // in a pooled plane
 };
 
 // How the rectangles of a Haar-like atom stand: two or three in a row, or four in a square.
@@ -37,32 +37,33 @@ inline constexpr std::size_t max_box_axes = 4, max_box_corners = std::size_t{1} 
 
 // A weighted patch. Its cells may lie `dilation` apart.
 struct Kernel {
-  std::vector<std::int64_t> extent;         // along each axis, before dilation
-  std::vector<Corner> taps;                 // cells counted from the first of the kernel, before dilation
+  std::vector<std::int64_t> extent;  // along each axis, before dilation
+  std::vector<Corner> taps;  // cells counted from the first of the kernel, before dilation
   std::vector<std::uint64_t> cumulative{};  // probabilities of dilations 1, 2, ...; empty: always `dilation`
   std::int64_t dilation = 1;
 };
 
 // How the atoms of a component move.
 struct Pool {
-  std::vector<Op> ops{};                // drawn equally often; empty: atoms do not move
+  std::vector<Op> ops{};  // drawn equally often; empty: atoms do not move
   std::vector<std::int64_t> windows{};  // per axis, the positions of a window; 0: drawn, -1: atoms stay where they are
-  std::vector<std::uint64_t> sizes{};   // cumulated weights of drawn windows of 2, 3, ... positions
+  std::vector<std::uint64_t> sizes{};  // cumulated weights of drawn windows of 2, 3, ... positions
 
   bool drawn() const { return std::find(windows.begin(), windows.end(), 0) != windows.end(); }
 };
 
 struct Component {
   enum class Kind { axis, finite, sparse, patch, haar, pair, kernel, variance } kind;
-  std::vector<std::uint32_t> first_cells{};  // of the planes that its atoms look at, one per view (variance: then of their squares)
-  std::vector<std::uint64_t> cumulative{};   // finite: of the atoms (empty: uniform); sparse: of the number of nonzeros
-  std::vector<std::uint64_t> guide{};        // sparse: of the features; empty: all are equally likely
-  AtomList atoms{};                          // finite
-  std::vector<PatchAxis> axes{};             // patch, haar, pair, kernel
-  std::vector<Lobes> lobes{};                // haar
-  std::vector<Kernel> kernels{};             // kernel
-  bool random_signs = false;                 // kernel: the sign of each tap is drawn
-  std::size_t rivals = 0;                    // kernel: of each that competes
+  std::vector<std::uint32_t>
+      first_cells{};  // of the planes that its atoms look at, one per view (variance: then of their squares)
+  std::vector<std::uint64_t> cumulative{};  // finite: of the atoms (empty: uniform); sparse: of the number of nonzeros
+  std::vector<std::uint64_t> guide{};  // sparse: of the features; empty: all are equally likely
+  AtomList atoms{};  // finite
+  std::vector<PatchAxis> axes{};  // patch, haar, pair, kernel
+  std::vector<Lobes> lobes{};  // haar
+  std::vector<Kernel> kernels{};  // kernel
+  bool random_signs = false;  // kernel: the sign of each tap is drawn
+  std::size_t rivals = 0;  // kernel: of each that competes
   Pool pool{};
   std::size_t box_corners = 0;  // patch, pair: the most corners of a rectangle, if it is an interval along each axis; else 0
 
@@ -139,7 +140,8 @@ class Dictionary {
     return std::vector<T>(shape_.size(), value);
   }
   // Returns the mask of the prefixed axes.
-  std::uint32_t add_axes(Component& component, const Extent& extent, const std::vector<Boundary>& boundary, const std::vector<bool>& contiguous) const;
+  std::uint32_t add_axes(Component& component, const Extent& extent, const std::vector<Boundary>& boundary,
+                         const std::vector<bool>& contiguous) const;
   void add(Component component, std::uint32_t prefixed_axes);
   void add_pooled(Component component, std::uint32_t prefixed_axes);
 

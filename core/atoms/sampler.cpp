@@ -80,7 +80,8 @@ class Sampler::Drawing {
       case Component::Kind::variance: draw_variance(component, stream, out); break;
     }
     out.close_atom();
-    if (has_operations_ && (component.pooled() || component.kind == Component::Kind::variance)) close_operation(component, stream, out);
+    if (has_operations_ && (component.pooled() || component.kind == Component::Kind::variance))
+      close_operation(component, stream, out);
   }
 
   // Before a linear atom that may be pooled: how, and whether over all positions where windows are drawn.
@@ -248,7 +249,8 @@ class Sampler::Drawing {
     // The lobed axes, counted: the one that is drawn, and for squares another.
     std::size_t lobed = 0;
     for (const PatchAxis& axis : component.axes) lobed += axis.lobed;
-    const std::size_t one = stream.below(lobed), other = kind == Lobes::square ? (one + 1 + stream.below(lobed - 1)) % lobed : one;
+    const std::size_t one = stream.below(lobed),
+                      other = kind == Lobes::square ? (one + 1 + stream.below(lobed - 1)) % lobed : one;
     std::size_t number = 0;
     corners_.clear();
     add_product(component, first, 1, [&](const PatchAxis& axis) {
@@ -359,8 +361,8 @@ class Sampler::Drawing {
     }
   }
 
-  static void add_taps(const Component& component, const Kernel& kernel, std::int32_t side, std::uint32_t first, std::int64_t dilation,
-                       Stream& stream, AtomList& out) {
+  static void add_taps(const Component& component, const Kernel& kernel, std::int32_t side, std::uint32_t first,
+                       std::int64_t dilation, Stream& stream, AtomList& out) {
     for (const Corner& tap : kernel.taps) {
       const std::int32_t sign = component.random_signs && stream.coin() ? -side : side;
       out.add_term(first + static_cast<std::uint32_t>(tap.cell * dilation), sign * tap.weight);
@@ -368,7 +370,8 @@ class Sampler::Drawing {
   }
 
   static std::int64_t draw_size(const PatchAxis& axis, Stream& stream) {
-    if (!axis.cumulative.empty()) return axis.min_size + static_cast<std::int64_t>(first_at_least(axis.cumulative, stream.next()));
+    if (!axis.cumulative.empty())
+      return axis.min_size + static_cast<std::int64_t>(first_at_least(axis.cumulative, stream.next()));
     return axis.min_size + static_cast<std::int64_t>(stream.below(axis.max_size - axis.min_size + 1));
   }
 
@@ -475,9 +478,8 @@ class Sampler::Drawing {
   void draw_interval(const PatchAxis& axis, Stream& stream) {
     const std::int64_t size = draw_size(axis, stream);
     if (!axis.contiguous) {
-      draw_distinct(stream, axis.length, size, [&](std::uint32_t index) {
-        along_axis_.push_back({static_cast<std::uint32_t>(index * axis.stride), 1});
-      });
+      draw_distinct(stream, axis.length, size,
+                    [&](std::uint32_t index) { along_axis_.push_back({static_cast<std::uint32_t>(index * axis.stride), 1}); });
       std::sort(along_axis_.begin(), along_axis_.end(), [](Corner a, Corner b) { return a.cell < b.cell; });
       return;
     }

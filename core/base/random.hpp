@@ -34,9 +34,7 @@ enum class Purpose : std::uint64_t {
   shared_atoms,                            // atoms that all trees share
 };
 
-inline std::uint64_t derive(std::uint64_t key, Purpose purpose) {
-  return derive(key, static_cast<std::uint64_t>(purpose));
-}
+inline std::uint64_t derive(std::uint64_t key, Purpose purpose) { return derive(key, static_cast<std::uint64_t>(purpose)); }
 
 inline std::uint64_t tree_key(std::uint64_t seed, std::uint64_t tree) { return derive(mix(seed), tree); }
 inline std::uint64_t tree_key(std::uint64_t seed, Purpose purpose) { return tree_key(seed, static_cast<std::uint64_t>(purpose)); }

@@ -49,8 +49,7 @@ inline LaneVector<std::int32_t> multiply_pairs(const PairVector& a, const PairVe
   const __m256i products = _mm256_madd_epi16(reinterpret_cast<const __m256i&>(a), reinterpret_cast<const __m256i&>(b));
   std::memcpy(&sums, &products, sizeof sums);
 #else
-  for (std::size_t lane = 0; lane < lanes; ++lane)
-    sums[lane] = a[2 * lane] * b[2 * lane] + a[2 * lane + 1] * b[2 * lane + 1];
+  for (std::size_t lane = 0; lane < lanes; ++lane) sums[lane] = a[2 * lane] * b[2 * lane] + a[2 * lane + 1] * b[2 * lane + 1];
 #endif
   return sums;
 }

@@ -18,14 +18,18 @@ struct Affine {
 };
 
 // Values between pixels are interpolated, and those outside are zero. `stride` is the distance between neighbours in a line.
-inline void warp_plane(const double* in, std::size_t height, std::size_t width, std::size_t stride, const Affine& a, double* out) {
+inline void warp_plane(const double* in, std::size_t height, std::size_t width, std::size_t stride, const Affine& a,
+                       double* out) {
   const double middle_row = 0.5 * static_cast<double>(height - 1), middle_column = 0.5 * static_cast<double>(width - 1);
   const auto h = static_cast<std::int64_t>(height), w = static_cast<std::int64_t>(width);
-  const auto at = [&](std::int64_t r, std::int64_t c) { return r >= 0 && r < h && c >= 0 && c < w ? in[(r * w + c) * stride] : 0.0; };
+  const auto at = [&](std::int64_t r, std::int64_t c) {
+    return r >= 0 && r < h && c >= 0 && c < w ? in[(r * w + c) * stride] : 0.0;
+  };
   for (std::int64_t row = 0; row < h; ++row)
     for (std::int64_t column = 0; column < w; ++column) {
       const double y = static_cast<double>(row) - middle_row, x = static_cast<double>(column) - middle_column;
-      const double r = (a.row_row * y + a.row_column * x) + (a.down + middle_row), c = (a.column_row * y + a.column_column * x) + (a.right + middle_column);
+      const double r = (a.row_row * y + a.row_column * x) + (a.down + middle_row),
+                   c = (a.column_row * y + a.column_column * x) + (a.right + middle_column);
       const double low_r = std::floor(r), low_c = std::floor(c), f = r - low_r, g = c - low_c;
       double value = 0.0;
       if (low_r >= -1.0 && low_r < static_cast<double>(h) && low_c >= -1.0 && low_c < static_cast<double>(w)) {

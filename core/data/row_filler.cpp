@@ -96,7 +96,8 @@ void accumulate_on(Cell* plane, std::size_t cells, const PlanePlace& place, std:
 template <class Cell>
 RowFiller<Cell>::RowFiller(const RowLayout& layout, const Quantiser& quantiser)
     : layout_(layout), unsummed_(layout.unsummed()), quantiser_(quantiser), raw_only_(layout.raw()), derive_(layout.shape) {
-  if (!raw_only_ && !std::is_integral_v<Cell>) throw std::invalid_argument("float64 tables have no derived views and no pooled planes");
+  if (!raw_only_ && !std::is_integral_v<Cell>)
+    throw std::invalid_argument("float64 tables have no derived views and no pooled planes");
 }
 
 template <class Cell>
@@ -112,7 +113,8 @@ std::uint64_t RowFiller<Cell>::fill_and_hash(const Samples& x, std::size_t sampl
 template <class Cell>
 template <bool hashed>
 std::uint64_t RowFiller<Cell>::run(const Samples& x, std::size_t sample, Cell* row) {
-  if (raw_only_) return x.with_row(sample, [&](const auto* values) { return fill_row<hashed>(values, layout_, quantiser_, row); });
+  if (raw_only_)
+    return x.with_row(sample, [&](const auto* values) { return fill_row<hashed>(values, layout_, quantiser_, row); });
   std::uint64_t hash = 0;
   if constexpr (std::is_integral_v<Cell>) {
     const auto p = static_cast<std::size_t>(layout_.features);

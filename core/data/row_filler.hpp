@@ -24,7 +24,8 @@ void accumulate_along(Cell* plane, std::int64_t features, std::int64_t length, s
   }
   for (std::int64_t block = 0; block < features; block += length * stride)
     for (std::int64_t i = block + stride; i < block + length * stride; ++i)
-      plane[i] = static_cast<Cell>(static_cast<Wrapping>(static_cast<Wrapping>(plane[i]) + static_cast<Wrapping>(plane[i - stride])));
+      plane[i] = static_cast<Cell>(
+          static_cast<Wrapping>(static_cast<Wrapping>(plane[i]) + static_cast<Wrapping>(plane[i - stride])));
 }
 
 // Writes the cells of one sample after another, whatever their views. It holds scratch memory, and each thread has its own.

@@ -12,7 +12,8 @@ PlanePlace::PlanePlace(const std::vector<std::int64_t>& shape, const Plane& plan
     repeats[axis] = plane.pooled && (plane.circular_axes >> axis & 1u) ? turns : 1;
     if (plane.pooled && (plane.prefixed_axes >> axis & 1u)) zeros += cells;
     cells *= shape[axis] * repeats[axis];
-    if (cells >= static_cast<std::int64_t>(max_cells)) throw std::invalid_argument("too many cells: fewer features or circular axes");
+    if (cells >= static_cast<std::int64_t>(max_cells))
+      throw std::invalid_argument("too many cells: fewer features or circular axes");
   }
   lead = static_cast<std::size_t>(zeros);
   size = static_cast<std::size_t>(cells);
@@ -32,7 +33,8 @@ RowLayout::RowLayout(std::vector<std::int64_t> sample_shape, std::vector<Plane> 
   std::size_t begin = 0;
   for (const Plane& plane : planes) {
     deriver.check(plane.view);
-    if ((plane.prefixed_axes | plane.circular_axes) & ~axes) throw std::invalid_argument("a plane names an axis that does not exist");
+    if ((plane.prefixed_axes | plane.circular_axes) & ~axes)
+      throw std::invalid_argument("a plane names an axis that does not exist");
     if (!plane.pooled && plane.circular_axes != 0) throw std::invalid_argument("only pooled planes have circular axes");
     if (!plane.pooled && plain_planes != places.size()) throw std::invalid_argument("pooled planes come last");
     plain_planes += !plane.pooled;
@@ -44,7 +46,8 @@ RowLayout::RowLayout(std::vector<std::int64_t> sample_shape, std::vector<Plane> 
 
 std::size_t RowLayout::plane_of(std::size_t cell) const {
   if (cell < plain_cells()) return cell / static_cast<std::size_t>(features);
-  const auto after = std::partition_point(places.begin(), places.end(), [&](const PlanePlace& place) { return place.begin <= cell; });
+  const auto after = std::partition_point(places.begin(), places.end(),
+                                          [&](const PlanePlace& place) { return place.begin <= cell; });
   return static_cast<std::size_t>(after - places.begin()) - 1;
 }
 

@@ -38,8 +38,8 @@ struct PlanePlace {
 
   std::vector<std::int64_t> stride, repeats;  // per axis
   std::size_t begin = 0;  // the first cell in the row
-  std::size_t lead = 0;   // zeros ahead of the values
-  std::size_t size = 0;   // cells behind the lead
+  std::size_t lead = 0;  // zeros ahead of the values
+  std::size_t size = 0;  // cells behind the lead
 
   PlanePlace(const std::vector<std::int64_t>& shape, const Plane& plane, std::size_t first = 0);
 
@@ -72,7 +72,8 @@ struct RowLayout {
 
   // Whether there are plain planes of the raw values alone.
   bool raw() const {
-    return std::all_of(planes.begin(), planes.end(), [](const Plane& plane) { return !plane.pooled && plane.view.kind == View::Kind::raw; });
+    return std::all_of(planes.begin(), planes.end(),
+                       [](const Plane& plane) { return !plane.pooled && plane.view.kind == View::Kind::raw; });
   }
 
   bool operator==(const RowLayout& other) const { return shape == other.shape && planes == other.planes; }

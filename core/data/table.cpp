@@ -7,13 +7,17 @@
 namespace morf {
 
 Table::Table(std::size_t rows, RowLayout layout, CellType type, Arrangement arrangement)
-    : type_(type), tiled_(arrangement == Arrangement::tiles), rows_(rows), layout_(type == CellType::bytes ? layout.unsummed() : layout),
-      buffer_(tiled_ ? tiles() : rows, row_bytes() * (tiled_ ? tile_rows : 1), type == CellType::bytes ? byte_margin(layout_) : 0), hash_(rows) {
+    : type_(type), tiled_(arrangement == Arrangement::tiles), rows_(rows),
+      layout_(type == CellType::bytes ? layout.unsummed() : layout),
+      buffer_(tiled_ ? tiles() : rows, row_bytes() * (tiled_ ? tile_rows : 1),
+              type == CellType::bytes ? byte_margin(layout_) : 0),
+      hash_(rows) {
   if (tiled_ && (type == CellType::bytes || layout.plain_planes != layout.planes.size()))
     throw std::invalid_argument("tables of bytes or with pooled planes have no tiles");
   if (tiled_ && rows % tile_rows != 0) std::memset(buffer_.row(tiles() - 1), 0, row_bytes() * tile_rows);
   if (type == CellType::bytes && !layout.raw()) throw std::invalid_argument("tables of bytes have no derived views");
-  if (type == CellType::f64 && std::any_of(layout.planes.begin(), layout.planes.end(), [](const Plane& plane) { return plane.prefixed_axes != 0; }))
+  if (type == CellType::f64 &&
+      std::any_of(layout.planes.begin(), layout.planes.end(), [](const Plane& plane) { return plane.prefixed_axes != 0; }))
     throw std::invalid_argument("float64 tables have no prefix sums: the dictionary must be direct");
 }
 
@@ -29,7 +33,8 @@ void Table::fill(const Samples& x, std::size_t first, const Quantiser& quantiser
     const RowBuffer some(tile_rows, row_bytes());
     for (std::size_t i = 0; i < x.rows();) {
       const std::size_t at = (first + i) % tile_rows, size = std::min(tile_rows - at, x.rows() - i);
-      for (std::size_t r = 0; r < size; ++r) hash_[first + i + r] = fill.fill_and_hash(x, i + r, reinterpret_cast<Cell*>(some.row(r)));
+      for (std::size_t r = 0; r < size; ++r)
+        hash_[first + i + r] = fill.fill_and_hash(x, i + r, reinterpret_cast<Cell*>(some.row(r)));
       copy_tile<Cell>(first + i, size, some, 0, [](Cell& in_tile, Cell& in_row) { in_tile = in_row; });
       i += size;
     }

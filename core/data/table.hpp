@@ -33,10 +33,9 @@ enum class CellType : std::uint8_t { u8, u16, i16, i32, i64, f64, bytes };
 // The type of an atom's value. Values of bytes and of unsigned 16-bit cells stay below 2^16; half the width is half the
 // traffic between projection and split search, and twice the lanes per instruction.
 template <class Cell>
-using ValueOf = std::conditional_t<
-    std::is_floating_point_v<Cell>, double,
-    std::conditional_t<sizeof(Cell) == 8, std::int64_t,
-                       std::conditional_t<std::is_unsigned_v<Cell>, std::uint16_t, std::int32_t>>>;
+using ValueOf = std::conditional_t<std::is_floating_point_v<Cell>, double,
+                                   std::conditional_t<sizeof(Cell) == 8, std::int64_t,
+                                                      std::conditional_t<std::is_unsigned_v<Cell>, std::uint16_t, std::int32_t>>>;
 
 // Calls `use` with a value of the cell's C++ type.
 template <class Use>
@@ -59,7 +58,8 @@ class Samples {
   enum class Type : std::uint8_t { u8, i64, f32, f64 };
 
   template <class In>
-  Samples(const In* data, std::size_t rows, std::size_t features) : data_(data), type_(type_of<In>()), rows_(rows), features_(features) {}
+  Samples(const In* data, std::size_t rows, std::size_t features)
+      : data_(data), type_(type_of<In>()), rows_(rows), features_(features) {}
 
   std::size_t rows() const { return rows_; }
   std::size_t features() const { return features_; }
@@ -179,7 +179,8 @@ class Table {
   // float64 only the raw values, the latter without prefix sums.
   Table(std::size_t rows, RowLayout layout, CellType type, Arrangement arrangement = Arrangement::rows);
 
-  Table(const Samples& x, RowLayout layout, CellType type, const Quantiser& quantiser) : Table(x.rows(), std::move(layout), type) {
+  Table(const Samples& x, RowLayout layout, CellType type, const Quantiser& quantiser)
+      : Table(x.rows(), std::move(layout), type) {
     fill(x, 0, quantiser);
   }
 
@@ -193,7 +194,9 @@ class Table {
   }
 
   // Whether atoms over such rows may be applied to this table.
-  bool suits(const RowLayout& layout) const { return type_ == CellType::bytes ? layout_.shape == layout.shape && layout.raw() : layout_ == layout; }
+  bool suits(const RowLayout& layout) const {
+    return type_ == CellType::bytes ? layout_.shape == layout.shape && layout.raw() : layout_ == layout;
+  }
 
   CellType type() const { return type_; }
   std::size_t rows() const { return rows_; }

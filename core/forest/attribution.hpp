@@ -39,7 +39,8 @@ class Shares {
     for (std::size_t axis = 0; axis < rank_; ++axis) {
       if (layout.shape[axis] == 1) continue;
       const bool moves = std::any_of(operations.begin(), operations.end(), [&](const Operation& operation) {
-        return std::any_of(pooled_.begin(), pooled_.end(), [&](const Pooled& plane) { return plane.window(operation, axis) > 1; });
+        return std::any_of(pooled_.begin(), pooled_.end(),
+                           [&](const Pooled& plane) { return plane.window(operation, axis) > 1; });
       });
       passes_[axis] = static_cast<int>(prefixed >> axis & 1u) + (moves ? 1 : 0);
     }
@@ -47,10 +48,13 @@ class Shares {
 
   // Whether all parts are features and their sizes shares that add up to one; else sizes are whole, and amounts to be divided by
   // the mass.
-  bool direct() const { return std::all_of(passes_.begin(), passes_.end(), [](int passes) { return passes == 0; }); }
+  bool direct() const {
+    return std::all_of(passes_.begin(), passes_.end(), [](int passes) { return passes == 0; });
+  }
 
   // Appends the parts of an atom with terms, which has passed AtomList::check, and returns the mass. An atom without mass has no parts.
-  double add(const std::uint32_t* cell, const double* weight, std::size_t terms, const Operation& operation, std::vector<Part>& parts) {
+  double add(const std::uint32_t* cell, const double* weight, std::size_t terms, const Operation& operation,
+             std::vector<Part>& parts) {
     const auto p = static_cast<std::size_t>(layout_.features);
     double mass = 0.0;
     if (cell[0] >= layout_.plain_cells()) {
@@ -139,8 +143,8 @@ class Shares {
   }
 
   // The same for the terms of an atom in a pooled plane: the sizes of its weights, summed over the window, and their differences.
-  double add_pooled(const Pooled& pooled, const std::uint32_t* cell, const double* weight, std::size_t terms, const Operation& operation,
-                    std::vector<Part>& parts) {
+  double add_pooled(const Pooled& pooled, const std::uint32_t* cell, const double* weight, std::size_t terms,
+                    const Operation& operation, std::vector<Part>& parts) {
     const auto here = [&](std::uint32_t c) { return pooled.place.holds(c); };
     std::uint32_t low = ~std::uint32_t{0}, high = 0;
     for (std::size_t t = 0; t < terms; ++t)
@@ -192,7 +196,8 @@ class Shares {
     for (std::size_t i = 0; i < weights_.size(); ++i) {
       if (weights_[i] == 0) continue;
       const std::int64_t place = first + static_cast<std::int64_t>(i);
-      if (place < 0) throw std::invalid_argument("damaged atoms: weights over prefix sums do not cancel");  // AtomList::check sees to that
+      if (place < 0)
+        throw std::invalid_argument("damaged atoms: weights over prefix sums do not cancel");  // AtomList::check sees to that
       for (std::size_t axis = 0; axis < rank_; ++axis)
         at_[axis] = place / pooled.place.stride[axis] % (layout_.shape[axis] * pooled.place.repeats[axis]);
       use(std::abs(weights_[i]));

@@ -15,7 +15,8 @@ PatchReader::PatchReader(const RowLayout& layout) {
   suits_ = layout.features <= std::numeric_limits<std::uint16_t>::max();
 }
 
-bool PatchReader::read(const std::uint32_t* cell, const double* weight, std::size_t terms, std::int64_t threshold, ByteNode& node) const {
+bool PatchReader::read(const std::uint32_t* cell, const double* weight, std::size_t terms, std::int64_t threshold,
+                       ByteNode& node) const {
   if (terms == 0 || terms > 4 || threshold < 0 || threshold > std::numeric_limits<std::uint16_t>::max()) return false;
   const std::int64_t last = *std::max_element(cell, cell + terms), low = *std::min_element(cell, cell + terms);
   const std::int64_t row = last / width_ % plane_rows_, column = last % width_;

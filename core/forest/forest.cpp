@@ -14,9 +14,8 @@
 
 namespace morf {
 
-std::vector<std::int32_t> depth_first_next(const std::vector<std::int64_t>& tree_begin,
-                                                  const std::vector<std::uint8_t>& split,
-                                                  const std::vector<std::uint32_t>& leaf_kind, std::size_t class_count) {
+std::vector<std::int32_t> depth_first_next(const std::vector<std::int64_t>& tree_begin, const std::vector<std::uint8_t>& split,
+                                           const std::vector<std::uint32_t>& leaf_kind, std::size_t class_count) {
   const auto require = [](bool condition) {
     if (!condition) throw std::invalid_argument("damaged forest: splits do not fit the trees");
   };
@@ -56,7 +55,7 @@ std::vector<std::int32_t> depth_first_next(const std::vector<std::int64_t>& tree
 }
 
 std::vector<std::uint32_t> node_weights(const std::vector<std::int64_t>& tree_begin, const std::vector<std::int32_t>& next,
-                                               const std::vector<std::uint32_t>& leaf_weight) {
+                                        const std::vector<std::uint32_t>& leaf_weight) {
   const auto require = [](bool condition) {
     if (!condition) throw std::invalid_argument("damaged forest: weights do not fit the nodes");
   };
@@ -83,7 +82,8 @@ std::vector<std::uint32_t> node_weights(const std::vector<std::int64_t>& tree_be
 }
 
 Forest::Forest(RowLayout layout, AtomList atoms, ForestNodes nodes, Leaves leaves)
-    : layout_(std::move(layout)), real_(!nodes.real_threshold.empty()), atoms_(std::move(atoms)), nodes_(std::move(nodes)), leaves_(std::move(leaves)) {
+    : layout_(std::move(layout)), real_(!nodes.real_threshold.empty()), atoms_(std::move(atoms)), nodes_(std::move(nodes)),
+      leaves_(std::move(leaves)) {
   check();
   index_nodes();
 }
@@ -95,25 +95,28 @@ bool Forest::takes_bytes() const {
 
 void Forest::predict(const Samples& x, CellType type, const Quantiser& quantiser, int extra_bits, double* out, bool mean) const {
   const double trees_inverse = 1.0 / static_cast<double>(trees());
-  each_block(x, type, quantiser, extra_bits, [&](std::size_t first, std::size_t size, std::size_t tree, const std::int32_t* leaf) {
-    for (std::size_t i = 0; i < size; ++i) add_leaf(leaf[i], out + (first + i) * outputs());
-    if (mean && tree + 1 == trees())
-      for (std::size_t v = first * outputs(); v < (first + size) * outputs(); ++v) out[v] *= trees_inverse;
-  });
+  each_block(x, type, quantiser, extra_bits,
+             [&](std::size_t first, std::size_t size, std::size_t tree, const std::int32_t* leaf) {
+               for (std::size_t i = 0; i < size; ++i) add_leaf(leaf[i], out + (first + i) * outputs());
+               if (mean && tree + 1 == trees())
+                 for (std::size_t v = first * outputs(); v < (first + size) * outputs(); ++v) out[v] *= trees_inverse;
+             });
 }
 
 void Forest::apply(const Samples& x, CellType type, const Quantiser& quantiser, int extra_bits, std::int32_t* out) const {
-  each_block(x, type, quantiser, extra_bits, [&](std::size_t first, std::size_t size, std::size_t tree, const std::int32_t* leaf) {
-    for (std::size_t i = 0; i < size; ++i) out[(first + i) * trees() + tree] = leaf[i] - root(tree);
-  });
+  each_block(x, type, quantiser, extra_bits,
+             [&](std::size_t first, std::size_t size, std::size_t tree, const std::int32_t* leaf) {
+               for (std::size_t i = 0; i < size; ++i) out[(first + i) * trees() + tree] = leaf[i] - root(tree);
+             });
 }
 
 void Forest::find_leaves(std::size_t tree, const Table& table, std::int32_t* out) const {
-  each_table_block(table, nullptr, table.rows(), [&](CellType type, const auto* const* cells, std::size_t first, std::size_t size) {
-    std::fill_n(out + first, size, root(tree));
-    walk_rows(type, cells, size, 0, {}, out + first);
-    for (std::size_t i = first; i < first + size; ++i) out[i] -= root(tree);
-  });
+  each_table_block(table, nullptr, table.rows(),
+                   [&](CellType type, const auto* const* cells, std::size_t first, std::size_t size) {
+                     std::fill_n(out + first, size, root(tree));
+                     walk_rows(type, cells, size, 0, {}, out + first);
+                     for (std::size_t i = first; i < first + size; ++i) out[i] -= root(tree);
+                   });
 }
 
 void Forest::add_tree(std::size_t tree, const Table& table, const std::uint32_t* rows, std::size_t row_count, double* out) const {
@@ -126,14 +129,17 @@ void Forest::add_tree(std::size_t tree, const Table& table, const std::uint32_t*
 }
 
 void Forest::add_trees(const Table& table, std::size_t begin, std::size_t count, double* out) const {
-  each_table_block(table, nullptr, count, [&](CellType type, const auto* const* cells, std::size_t first, std::size_t size) {
-    std::int32_t leaf[block_rows];
-    for (std::size_t tree = 0; tree < trees(); ++tree) {
-      std::fill_n(leaf, size, root(tree));
-      walk_rows(type, cells, size, 0, {}, leaf);
-      for (std::size_t i = 0; i < size; ++i) add_leaf(leaf[i], out + (first + i) * outputs());
-    }
-  }, begin);
+  each_table_block(
+      table, nullptr, count,
+      [&](CellType type, const auto* const* cells, std::size_t first, std::size_t size) {
+        std::int32_t leaf[block_rows];
+        for (std::size_t tree = 0; tree < trees(); ++tree) {
+          std::fill_n(leaf, size, root(tree));
+          walk_rows(type, cells, size, 0, {}, leaf);
+          for (std::size_t i = 0; i < size; ++i) add_leaf(leaf[i], out + (first + i) * outputs());
+        }
+      },
+      begin);
 }
 
 void Forest::add_importances(const double* amount, double* shared, double* used) const {
@@ -217,7 +223,8 @@ void Forest::attribute_rows(const std::int32_t* leaf, std::size_t rows, const st
           const std::size_t first = atoms_.begin[begin + split];
           const Operation operation = atoms_.operation_of(begin + split);
           atom.begin = parts.size();
-          atom.mass = shares.add(&atoms_.cell[first], &atoms_.weight[first], operation.own(atoms_.terms(begin + split)), operation, parts);
+          atom.mass = shares.add(&atoms_.cell[first], &atoms_.weight[first], operation.own(atoms_.terms(begin + split)),
+                                 operation, parts);
           atom.end = parts.size();
         }
         const double *after = &value[node * k], *before = &value[split * k];
@@ -225,7 +232,8 @@ void Forest::attribute_rows(const std::int32_t* leaf, std::size_t rows, const st
         if (direct) {
           for (std::size_t i = atom.begin; i < atom.end; ++i)
             for (std::size_t j = 0; j < k; ++j)
-              amounts[parts[i].cell * k + j] += static_cast<std::uint64_t>(std::llrint((after[j] - before[j]) * parts[i].size * scale));
+              amounts[parts[i].cell * k + j] += static_cast<std::uint64_t>(
+                  std::llrint((after[j] - before[j]) * parts[i].size * scale));
         } else {
           for (std::size_t j = 0; j < k; ++j) step[j] = std::llrint((after[j] - before[j]) / atom.mass * scale);
           for (std::size_t i = atom.begin; i < atom.end; ++i) {
@@ -244,7 +252,8 @@ void Forest::attribute_rows(const std::int32_t* leaf, std::size_t rows, const st
   }
 }
 
-void Forest::attribute(const std::int32_t* leaf, std::size_t rows, const std::uint32_t* weight, int bits, double divisor, double* out) const {
+void Forest::attribute(const std::int32_t* leaf, std::size_t rows, const std::uint32_t* weight, int bits, double divisor,
+                       double* out) const {
   constexpr std::size_t most_amounts = std::size_t{1} << 23;  // held beside the result
   const std::size_t row_size = static_cast<std::size_t>(features()) * outputs();
   const std::size_t block = std::clamp<std::size_t>(most_amounts / row_size, 1, std::max<std::size_t>(rows, 1));
@@ -267,7 +276,8 @@ void Forest::check() const {
   require(tree_begin.size() >= 2 && tree_begin.front() == 0, "tree offsets");
   require(nodes < static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()), "too many nodes");
   require(static_cast<std::size_t>(tree_begin.back()) == nodes, "tree offsets do not span the nodes");
-  require((real_ ? nodes_.real_threshold.size() : nodes_.threshold.size()) == nodes && atoms_.size() == nodes, "node arrays differ in length");
+  require((real_ ? nodes_.real_threshold.size() : nodes_.threshold.size()) == nodes && atoms_.size() == nodes,
+          "node arrays differ in length");
   require(leaves_.width > 0 && leaves_.value.size() % leaves_.width == 0, "leaf values");
   require(leaves_.distribution_class.size() == leaves_.distribution_weight.size(), "distribution arrays differ in length");
   atoms_.check(layout_, real_);
@@ -315,7 +325,8 @@ void Forest::index_nodes() {
 template <class Put>
 bool Forest::each_split(Put put) const {
   for (std::size_t node = 0; node < nodes(); ++node)
-    if (nodes_.next[node] >= 0 && !put(node, atoms_.cell.data() + atoms_.begin[node], atoms_.weight.data() + atoms_.begin[node], atoms_.terms(node)))
+    if (nodes_.next[node] >= 0 &&
+        !put(node, atoms_.cell.data() + atoms_.begin[node], atoms_.weight.data() + atoms_.begin[node], atoms_.terms(node)))
       return false;
   return true;
 }
@@ -350,12 +361,15 @@ void Forest::compile_slots() const {
   else compile_into(wide_slots_, zero);
 }
 
-std::int64_t Forest::half_threshold(std::size_t node) const { return nodes_.threshold[node] >> 1; }  // v <= floor(t / 2) is 2 v <= t
+std::int64_t Forest::half_threshold(std::size_t node) const {
+  return nodes_.threshold[node] >> 1;
+}  // v <= floor(t / 2) is 2 v <= t
 
 static constexpr std::int32_t above_all = std::numeric_limits<std::int32_t>::max();
 
 void Forest::compile_single() const {
-  for (std::size_t node = 0; node < nodes_.next.size(); ++node) single_.push_back({above_all, static_cast<std::int32_t>(node), 0});
+  for (std::size_t node = 0; node < nodes_.next.size(); ++node)
+    single_.push_back({above_all, static_cast<std::int32_t>(node), 0});
   each_split([&](std::size_t node, const std::uint32_t* cell, const double*, std::size_t) {
     single_[node] = {static_cast<std::int32_t>(half_threshold(node)), root_of_[node] + nodes_.next[node], *cell};
     return true;
@@ -370,8 +384,11 @@ void Forest::compile_into(std::vector<SlotNode<Index>>& nodes, std::uint32_t zer
   each_split([&](std::size_t node, const std::uint32_t* cell, const double* weight, std::size_t count) {
     Slots s;
     if (!to_slots(cell, weight, count, zero, s)) s = {{zero, zero}, {zero, zero}};
-    nodes[node] = {static_cast<std::int32_t>(half_threshold(node)), root_of_[node] + nodes_.next[node],
-                   static_cast<Index>(s.plus[0]), static_cast<Index>(s.minus[0]), static_cast<Index>(s.minus[1]),
+    nodes[node] = {static_cast<std::int32_t>(half_threshold(node)),
+                   root_of_[node] + nodes_.next[node],
+                   static_cast<Index>(s.plus[0]),
+                   static_cast<Index>(s.minus[0]),
+                   static_cast<Index>(s.minus[1]),
                    static_cast<Index>(s.plus[1])};
     return true;
   });
@@ -379,7 +396,8 @@ void Forest::compile_into(std::vector<SlotNode<Index>>& nodes, std::uint32_t zer
 
 // Calls use(type, cells of rows, first, size) for blocks of the given rows of a table; null: of those from `begin` on.
 template <class Use>
-void Forest::each_table_block(const Table& table, const std::uint32_t* rows, std::size_t row_count, Use use, std::size_t begin) const {
+void Forest::each_table_block(const Table& table, const std::uint32_t* rows, std::size_t row_count, Use use,
+                              std::size_t begin) const {
   if (real_ != (table.type() == CellType::f64) || !table.suits(layout_))
     throw std::invalid_argument("the table does not fit the forest");
   const auto number = [&](std::size_t i) { return rows == nullptr ? begin + i : rows[i]; };
@@ -393,7 +411,8 @@ void Forest::each_table_block(const Table& table, const std::uint32_t* rows, std
       const std::size_t size = std::min(block_rows, row_count - first);
       for (std::size_t i = 0; i < size; ++i) {
         auto* summed = reinterpret_cast<std::uint16_t*>(buffer.row(i));
-        fill.fill({reinterpret_cast<const std::uint8_t*>(row(first + i)), 1, static_cast<std::size_t>(layout_.features)}, 0, summed);
+        fill.fill({reinterpret_cast<const std::uint8_t*>(row(first + i)), 1, static_cast<std::size_t>(layout_.features)}, 0,
+                  summed);
         cells[i] = summed;
       }
       use(CellType::u16, cells, first, size);
@@ -408,7 +427,8 @@ void Forest::each_table_block(const Table& table, const std::uint32_t* rows, std
     const RowBuffer together(table.tiled() ? tiled_rows : 0, layout_.cells() * sizeof(Cell));
     for (std::size_t first = 0; first < row_count; first += block) {
       const std::size_t size = std::min(block, row_count - first);
-      for (std::size_t i = 0; i < size; ++i) cells[i] = reinterpret_cast<const Cell*>(table.tiled() ? together.row(i) : row(first + i));
+      for (std::size_t i = 0; i < size; ++i)
+        cells[i] = reinterpret_cast<const Cell*>(table.tiled() ? together.row(i) : row(first + i));
       for (std::size_t i = 0, some = 0; table.tiled() && i < size; i += some) {
         const std::size_t at = number(first + i);
         some = rows == nullptr ? std::min(tile_rows - at % tile_rows, size - i) : 1;
@@ -440,7 +460,8 @@ template <class Use>
 void Forest::each_block(const Samples& x, CellType type, const Quantiser& quantiser, int extra_bits, Use use) const {
   const bool bytes = type == CellType::bytes;
   const std::size_t rows = x.rows();
-  if (real_ != (type == CellType::f64) || (bytes && !takes_bytes())) throw std::invalid_argument("cell type does not fit the forest");
+  if (real_ != (type == CellType::f64) || (bytes && !takes_bytes()))
+    throw std::invalid_argument("cell type does not fit the forest");
   with_cell_type(type, [&](auto cell) {
     using Cell = decltype(cell);
     const RowLayout layout = bytes ? layout_.unsummed() : layout_;

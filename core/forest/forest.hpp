@@ -41,7 +41,9 @@ class Forest {
   std::size_t outputs() const { return leaves_.outputs(); }
   std::int64_t features() const { return layout_.features; }
   std::size_t nodes() const { return nodes_.next.size(); }
-  std::size_t tree_size(std::size_t tree) const { return static_cast<std::size_t>(nodes_.tree_begin[tree + 1] - nodes_.tree_begin[tree]); }
+  std::size_t tree_size(std::size_t tree) const {
+    return static_cast<std::size_t>(nodes_.tree_begin[tree + 1] - nodes_.tree_begin[tree]);
+  }
   // Whether all atoms are narrow patches, so that samples of bytes may be passed as CellType::bytes.
   bool takes_bytes() const;
 
@@ -72,7 +74,8 @@ class Forest {
 
   // Shares out what each split of a sample's path changes of the expectation among its atom's features: out[rows][features()][outputs()]
   // are sums over the trees, divided by `divisor`. `leaf` is what apply() found. Amounts are rounded to multiples of 2^-bits.
-  void attribute(const std::int32_t* leaf, std::size_t rows, const std::uint32_t* weight, int bits, double divisor, double* out) const;
+  void attribute(const std::int32_t* leaf, std::size_t rows, const std::uint32_t* weight, int bits, double divisor,
+                 double* out) const;
 
  private:
   static constexpr std::size_t block_rows = 256;  // of a table
@@ -98,14 +101,16 @@ class Forest {
   void attribute_rows(const std::int32_t* leaf, std::size_t rows, const std::uint32_t* weight, int bits, double divisor,
                       std::vector<std::uint64_t>& grid, double* out) const;
   template <class Use>
-  void each_table_block(const Table& table, const std::uint32_t* rows, std::size_t row_count, Use use, std::size_t begin = 0) const;
+  void each_table_block(const Table& table, const std::uint32_t* rows, std::size_t row_count, Use use,
+                        std::size_t begin = 0) const;
   template <class Use>
   void each_block(const Samples& x, CellType type, const Quantiser& quantiser, int extra_bits, Use use) const;
 
   // leaf[i] is the index within the forest of a root; it becomes that of the leaf that row i falls into. `ahead` are nodes that will be
   // visited next.
   template <class Cell>
-  void walk_rows(CellType type, const Cell* const* cells, std::size_t size, int extra_bits, NodeRange ahead, std::int32_t* leaf) const;
+  void walk_rows(CellType type, const Cell* const* cells, std::size_t size, int extra_bits, NodeRange ahead,
+                 std::int32_t* leaf) const;
 
   RowLayout layout_;
   bool real_;  // float64 cells

@@ -23,7 +23,8 @@ class Blocks {
     std::int64_t begin, end;
   };
 
-  explicit Blocks(const RowLayout& layout) : layout_(layout), rank_(layout.shape.size()), stride_(rank_), edges_(rank_), block_(rank_) {
+  explicit Blocks(const RowLayout& layout)
+      : layout_(layout), rank_(layout.shape.size()), stride_(rank_), edges_(rank_), block_(rank_) {
     std::int64_t stride = 1;
     for (std::size_t axis = rank_; axis-- > 0; stride *= layout.shape[axis]) stride_[axis] = stride;
   }
@@ -64,7 +65,8 @@ class Blocks {
       }
       if (size == 0.0) continue;
       sizes_.push_back(size);
-      for (std::size_t axis = 0; axis < rank_; ++axis) bounds_.push_back({edges_[axis][block_[axis]], edges_[axis][block_[axis] + 1]});
+      for (std::size_t axis = 0; axis < rank_; ++axis)
+        bounds_.push_back({edges_[axis][block_[axis]], edges_[axis][block_[axis] + 1]});
     } while (next_block());
   }
 
@@ -143,7 +145,8 @@ class Importance {
   }
 
  private:
-  void add_block(const Blocks::Interval* bounds, std::size_t axis, std::int64_t first, double amount, double* shared, double* used) const {
+  void add_block(const Blocks::Interval* bounds, std::size_t axis, std::int64_t first, double amount, double* shared,
+                 double* used) const {
     const Blocks::Interval along = bounds[axis];
     if (axis + 1 < layout_.shape.size()) {
       for (std::int64_t i = along.begin; i < along.end; ++i)

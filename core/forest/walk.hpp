@@ -113,8 +113,7 @@ struct SlotSteps {
     if (n.plus0 != n.minus0)
       value = value_of_sum<Cell>(static_cast<Sum>(row[n.plus0]) - static_cast<Sum>(row[n.minus0]) -
                                  static_cast<Sum>(row[n.minus1]) + static_cast<Sum>(row[n.plus1]));
-    else
-      value = sum_terms(row, terms.cell, terms.weight, terms.begin[at], terms.begin[at + 1]);
+    else value = sum_terms(row, terms.cell, terms.weight, terms.begin[at], terms.begin[at + 1]);
     return n.next + static_cast<std::int32_t>(value > n.threshold);
   }
   bool ended(std::int32_t at) const { return nodes[at].next == at; }

@@ -12,11 +12,13 @@ std::int64_t scaled_half(std::int64_t t, int extra_bits) {
 }  // namespace
 
 template <class Cell>
-void Forest::walk_rows(CellType type, const Cell* const* cells, std::size_t size, int extra_bits, NodeRange ahead, std::int32_t* leaf) const {
+void Forest::walk_rows(CellType type, const Cell* const* cells, std::size_t size, int extra_bits, NodeRange ahead,
+                       std::int32_t* leaf) const {
   const TermLists terms{atoms_.cell.data(), atoms_.weight.data(), atoms_.begin.data()};
   if (!atoms_.operation.empty()) {
     const auto half = [&](std::int32_t node) { return scaled_half(nodes_.threshold[node], extra_bits); };
-    return walk(OperationSteps<Cell, decltype(half)>{nodes_.next.data(), root_of_.data(), terms, atoms_.operation.data(), half}, cells, size, leaf, Ahead());
+    return walk(OperationSteps<Cell, decltype(half)>{nodes_.next.data(), root_of_.data(), terms, atoms_.operation.data(), half},
+                cells, size, leaf, Ahead());
   }
   const auto run = [&](const auto& steps) {
     walk(steps, cells, size, leaf, Ahead(steps.nodes + ahead.begin, steps.nodes + ahead.end, size));

@@ -35,17 +35,20 @@ void check_bag(const Bag& bag) {
 
 Bags::Bags(std::vector<std::uint32_t> count, std::vector<std::uint32_t> weight, std::vector<std::uint32_t> order)
     : count_(std::move(count)), weight_(std::move(weight)), order_(std::move(order)) {
-  if (order_.empty() || count_.empty() || count_.size() % order_.size() != 0) throw std::invalid_argument("counts need one entry per row and tree");
+  if (order_.empty() || count_.empty() || count_.size() % order_.size() != 0)
+    throw std::invalid_argument("counts need one entry per row and tree");
   if (!weight_.empty() && weight_.size() != count_.size()) throw std::invalid_argument("weights need one entry per row and tree");
   require_order(order_);
   for (std::size_t tree = 0; tree < trees(); ++tree) check_bag((*this)[tree]);
 }
 
-std::vector<std::uint32_t> draw_bags(const std::vector<std::uint64_t>& tree_keys, std::uint64_t draws, const std::vector<std::uint32_t>& order,
-                                     const std::vector<std::uint64_t>& cumulative, const Poll& poll) {
+std::vector<std::uint32_t> draw_bags(const std::vector<std::uint64_t>& tree_keys, std::uint64_t draws,
+                                     const std::vector<std::uint32_t>& order, const std::vector<std::uint64_t>& cumulative,
+                                     const Poll& poll) {
   require_order(order);
   if (order.empty() && draws > 0) throw std::invalid_argument("there are no rows to draw");
-  if (!cumulative.empty() && (cumulative.size() != order.size() || cumulative.back() == 0 || !std::is_sorted(cumulative.begin(), cumulative.end())))
+  if (!cumulative.empty() &&
+      (cumulative.size() != order.size() || cumulative.back() == 0 || !std::is_sorted(cumulative.begin(), cumulative.end())))
     throw std::invalid_argument("cumulated weights need one entry per row, and rise");
   const std::uint64_t total = cumulative.empty() ? order.size() : cumulative.back();
   std::vector<std::uint32_t> count(tree_keys.size() * order.size(), 0);

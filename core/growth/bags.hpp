@@ -43,8 +43,9 @@ void check_bag(const Bag& bag);
 // Draws `draws` rows with replacement for each tree, and returns how often each row was drawn, for one tree after another. `order` is
 // the canonical order of the rows, and `cumulative` the cumulated weights in that order; empty: all rows weigh the same. A draw costs
 // the logarithm of the number of rows. `poll` is asked as draws go by.
-std::vector<std::uint32_t> draw_bags(const std::vector<std::uint64_t>& tree_keys, std::uint64_t draws, const std::vector<std::uint32_t>& order,
-                                     const std::vector<std::uint64_t>& cumulative, const Poll& poll);
+std::vector<std::uint32_t> draw_bags(const std::vector<std::uint64_t>& tree_keys, std::uint64_t draws,
+                                     const std::vector<std::uint32_t>& order, const std::vector<std::uint64_t>& cumulative,
+                                     const Poll& poll);
 
 // Draws without replacement, from the rows in canonical order, each as often as its count says, and returns how often each was drawn.
 std::vector<std::uint32_t> draw_rows(std::uint64_t tree_key, std::uint64_t draws, const std::vector<std::uint32_t>& order,

@@ -31,10 +31,12 @@ class CombinationLearner::Learning {
   Learning(std::vector<double> penalties, const std::uint32_t* classes, const std::int64_t* values)
       : ridge_(std::move(penalties)), classes_(classes), values_(values) {}
 
-  bool learn(Projection<std::int32_t>& project, const std::uint32_t* rows, std::size_t row_count, Stream& stream, AtomList& atoms) {
+  bool learn(Projection<std::int32_t>& project, const std::uint32_t* rows, std::size_t row_count, Stream& stream,
+             AtomList& atoms) {
     const std::size_t columns = atoms.size();
     if (row_count < combination_least_rows || columns < 2) return false;
-    if (columns != atoms.cell.size() || columns > combination_columns) throw std::invalid_argument("combinations are of single columns, 2^14 at most");
+    if (columns != atoms.cell.size() || columns > combination_columns)
+      throw std::invalid_argument("combinations are of single columns, 2^14 at most");
     const std::size_t stride = read_distinct(project, rows, row_count, stream, atoms);
     if (chosen_.size() < combination_least_rows || !set_target(stream)) return false;
     for (std::size_t j = 0; j < columns; ++j)
@@ -99,7 +101,8 @@ class CombinationLearner::Learning {
     if (present_.size() == 2) group_[1] = -1;
     while (std::find(group_.begin(), group_.end(), -1) == group_.end())
       for (std::size_t c = 1; c < group_.size(); ++c) group_[c] = stream.coin() ? -1 : 1;
-    for (std::int64_t& target : target_) target = group_[std::lower_bound(present_.begin(), present_.end(), target) - present_.begin()];
+    for (std::int64_t& target : target_)
+      target = group_[std::lower_bound(present_.begin(), present_.end(), target) - present_.begin()];
     return true;
   }
 
@@ -129,7 +132,8 @@ CombinationLearner::CombinationLearner(std::vector<double> penalties, const std:
     : learning_(std::make_unique<Learning>(std::move(penalties), classes, values)) {}
 CombinationLearner::~CombinationLearner() = default;
 
-bool CombinationLearner::learn(Projection<std::int32_t>& project, const std::uint32_t* rows, std::size_t row_count, Stream& stream, AtomList& atoms) {
+bool CombinationLearner::learn(Projection<std::int32_t>& project, const std::uint32_t* rows, std::size_t row_count,
+                               Stream& stream, AtomList& atoms) {
   return learning_->learn(project, rows, row_count, stream, atoms);
 }
 

@@ -28,10 +28,12 @@ template <class Value>
 class Grower {
  public:
   // All of these must outlive the grower.
-  Grower(Projection<Value>& projection, const Dictionary& dictionary, const Targets& targets, const GrowthRule& rule, const Poll& poll)
+  Grower(Projection<Value>& projection, const Dictionary& dictionary, const Targets& targets, const GrowthRule& rule,
+         const Poll& poll)
       : rule_(rule), poll_(poll), boosted_(rule.criterion == CriterionKind::gradient),
         own_(make_node_search(rule.criterion, rule.splitter, targets, projection)), sampler_(dictionary),
-        has_operations_(dictionary.has_operations()), has_biases_(dictionary.has_biases()), in_order_(has_biases_ || !rule.penalties.empty()),
+        has_operations_(dictionary.has_operations()), has_biases_(dictionary.has_biases()),
+        in_order_(has_biases_ || !rule.penalties.empty()),
         crew_(boosted_ ? std::min(rule.threads, (rule.candidates + lanes - 1) / lanes) : 1) {
     if (!rule.penalties.empty()) {
       if (!learns || boosted_) throw std::invalid_argument("combinations need values of 32 bits, and no gradients");
@@ -172,9 +174,8 @@ class Grower {
   }
 
   bool search_node(const Open& open, const NodeRows& node, Found& found) {
-    if (pure_ || node.total_count < rule_.min_samples_split ||
-        node.total_count < 2 * rule_.min_samples_leaf || node.total_weight < 2 * limits_.min_weight ||
-        open.depth >= rule_.max_depth)
+    if (pure_ || node.total_count < rule_.min_samples_split || node.total_count < 2 * rule_.min_samples_leaf ||
+        node.total_weight < 2 * limits_.min_weight || open.depth >= rule_.max_depth)
       return false;
 
     found.node = open;
@@ -182,7 +183,8 @@ class Grower {
     best = {};
     best.score = own_->floor();
     sampler_.begin_node();
-    Stream stream(open.key), thresholds(derive(open.key, Purpose::threshold)), combinations(derive(open.key, Purpose::combination));
+    Stream stream(open.key), thresholds(derive(open.key, Purpose::threshold)),
+        combinations(derive(open.key, Purpose::combination));
     // Two rows part in one way only, if at all.
     const double ceiling = node.size == 2 ? minus_infinity : own_->ceiling();
     const std::size_t batch = node.size == 2 ? 4 : ceiling < infinity ? lanes : rule_.candidates;
@@ -200,7 +202,8 @@ class Grower {
       }
       if constexpr (learns) {
         const std::size_t drawn = atoms_.size();
-        if (combination_ && !(best.found() && best.score >= ceiling) && combination_->learn(own_->projection(), node.rows, node.size, combinations, atoms_))
+        if (combination_ && !(best.found() && best.score >= ceiling) &&
+            combination_->learn(own_->projection(), node.rows, node.size, combinations, atoms_))
           search_candidates(node, drawn, thresholds);
       }
       if (atoms_.size() == 0 && sampler_.enumerable()) break;  // else a mixture may draw another part next time
@@ -218,7 +221,9 @@ class Grower {
   // Improves the best split with the atoms from `first` on.
   void search_candidates(const NodeRows& node, std::size_t first, Stream& thresholds) {
     const std::size_t count = atoms_.size() - first, groups = (count + lanes - 1) / lanes;
-    const std::size_t parts = rule_.splitter == Splitter::random || node.size * count < worth_sharing ? 1 : std::min(crew_.size(), groups);
+    const std::size_t parts = rule_.splitter == Splitter::random || node.size * count < worth_sharing
+                                  ? 1
+                                  : std::min(crew_.size(), groups);
     if (parts == 1) return own_->look(node, atoms_, first, atoms_.size(), thresholds, poll_);
     // Each thread takes some of the candidates. Among equals the earliest wins, as if one after the other had been searched.
     const double floor = own_->best.score;
@@ -230,7 +235,8 @@ class Grower {
         searcher.best = {};
         searcher.best.score = floor;
       }
-      const std::size_t begin = first + groups * part / parts * lanes, end = first + std::min(groups * (part + 1) / parts * lanes, count);
+      const std::size_t begin = first + groups * part / parts * lanes,
+                        end = first + std::min(groups * (part + 1) / parts * lanes, count);
       searcher.look(node, atoms_, begin, end, unused, part == 0 ? poll_ : silent);
     });
     for (std::size_t part = 1; part < parts; ++part)
@@ -333,21 +339,23 @@ class Grower {
   std::vector<Node> nodes_;
   AtomList atoms_, atoms_of_splits_;
   bool has_operations_, has_biases_;  // of the dictionary
-  bool in_order_;                     // rows are in canonical order
-  bool pure_ = false;                 // the node that was read last
+  bool in_order_;  // rows are in canonical order
+  bool pure_ = false;  // the node that was read last
   std::optional<CombinationLearner> combination_;
   ThreadCrew crew_;
   std::vector<std::unique_ptr<Projection<Value>>> projections_;  // of the others
   std::vector<std::unique_ptr<NodeSearch<Value>>> others_;
 };
 
-void require_fit(const Table& table, const std::vector<std::uint64_t>& root_keys, const Bags& bags, const Targets& targets, const GrowthRule& rule) {
+void require_fit(const Table& table, const std::vector<std::uint64_t>& root_keys, const Bags& bags, const Targets& targets,
+                 const GrowthRule& rule) {
   const auto require = [](bool condition, const char* message) {
     if (!condition) throw std::invalid_argument(message);
   };
   const bool classes = rule.criterion == CriterionKind::gini || rule.criterion == CriterionKind::entropy;
   const bool gradients = rule.criterion == CriterionKind::gradient;
-  require(classes == (targets.class_count > 0) && gradients == (targets.gradients != nullptr), "targets do not fit the criterion");
+  require(classes == (targets.class_count > 0) && gradients == (targets.gradients != nullptr),
+          "targets do not fit the criterion");
   require(targets.rows() == table.rows() && bags.rows() == table.rows(), "targets and bags need one entry per row");
   require(root_keys.size() == bags.trees(), "keys need one entry per tree");
   for (const std::uint32_t label : targets.classes) require(label < targets.class_count, "class out of range");
@@ -379,28 +387,32 @@ void put_atoms(const Subset& subset, const AtomList& columns, std::size_t node, 
 }  // namespace
 
 template <class Value>
-void grow_tree(Projection<Value>& projection, const Dictionary& dictionary, std::uint64_t root_key, const Bag& bag, const Targets& targets,
-               const GrowthRule& rule, const Poll& poll, Trees& out) {
+void grow_tree(Projection<Value>& projection, const Dictionary& dictionary, std::uint64_t root_key, const Bag& bag,
+               const Targets& targets, const GrowthRule& rule, const Poll& poll, Trees& out) {
   if (out.next.empty()) out.leaves = begin_leaves(targets);
   Grower<Value>(projection, dictionary, targets, rule, poll).grow(bag, root_key, out);
 }
 
-template void grow_tree(Projection<std::uint16_t>&, const Dictionary&, std::uint64_t, const Bag&, const Targets&, const GrowthRule&, const Poll&, Trees&);
-template void grow_tree(Projection<std::int32_t>&, const Dictionary&, std::uint64_t, const Bag&, const Targets&, const GrowthRule&, const Poll&, Trees&);
-template void grow_tree(Projection<std::int64_t>&, const Dictionary&, std::uint64_t, const Bag&, const Targets&, const GrowthRule&, const Poll&, Trees&);
-template void grow_tree(Projection<double>&, const Dictionary&, std::uint64_t, const Bag&, const Targets&, const GrowthRule&, const Poll&, Trees&);
+template void grow_tree(Projection<std::uint16_t>&, const Dictionary&, std::uint64_t, const Bag&, const Targets&,
+                        const GrowthRule&, const Poll&, Trees&);
+template void grow_tree(Projection<std::int32_t>&, const Dictionary&, std::uint64_t, const Bag&, const Targets&,
+                        const GrowthRule&, const Poll&, Trees&);
+template void grow_tree(Projection<std::int64_t>&, const Dictionary&, std::uint64_t, const Bag&, const Targets&,
+                        const GrowthRule&, const Poll&, Trees&);
+template void grow_tree(Projection<double>&, const Dictionary&, std::uint64_t, const Bag&, const Targets&, const GrowthRule&,
+                        const Poll&, Trees&);
 
 namespace {
 
 template <class Value>
-void grow_all(Projection<Value>& projection, const Dictionary& dictionary, const std::vector<std::uint64_t>& root_keys, const Bags& bags,
-              const Targets& targets, const GrowthRule& rule, const Poll& poll, Trees& out) {
+void grow_all(Projection<Value>& projection, const Dictionary& dictionary, const std::vector<std::uint64_t>& root_keys,
+              const Bags& bags, const Targets& targets, const GrowthRule& rule, const Poll& poll, Trees& out) {
   Grower<Value> grower(projection, dictionary, targets, rule, poll);
   for (std::size_t tree = 0; tree < root_keys.size(); ++tree) grower.grow(bags[tree], root_keys[tree], out);
 }
 
-void grow_on_columns(const Subset& subset, const std::vector<std::pair<std::uint64_t, Bag>>& trees, const Targets& targets, const GrowthRule& rule,
-                     const Poll& poll, Trees& out) {
+void grow_on_columns(const Subset& subset, const std::vector<std::pair<std::uint64_t, Bag>>& trees, const Targets& targets,
+                     const GrowthRule& rule, const Poll& poll, Trees& out) {
   const std::size_t node = out.next.size();
   AtomList columns;
   std::swap(columns, out.atoms);
@@ -417,8 +429,8 @@ void grow_on_columns(const Subset& subset, const std::vector<std::pair<std::uint
 
 }  // namespace
 
-void grow_on_subset(const Subset& subset, const std::vector<std::uint64_t>& root_keys, const Bags& bags, const Targets& targets, const GrowthRule& rule,
-                    const Poll& poll, Trees& out) {
+void grow_on_subset(const Subset& subset, const std::vector<std::uint64_t>& root_keys, const Bags& bags, const Targets& targets,
+                    const GrowthRule& rule, const Poll& poll, Trees& out) {
   require_fit(subset.table(), root_keys, bags, targets, rule);
   if (!subset.filled()) throw std::invalid_argument("the subset has no values yet");
   if (!rule.penalties.empty()) throw std::invalid_argument("combinations need plain columns");
@@ -428,13 +440,15 @@ void grow_on_subset(const Subset& subset, const std::vector<std::uint64_t>& root
   grow_on_columns(subset, trees, targets, rule, poll, out);
 }
 
-void grow_trees(const Table& table, const Dictionary& dictionary, const std::vector<std::uint64_t>& root_keys, const Bags& bags, const Targets& targets,
-                const GrowthRule& rule, const Poll& poll, Trees& out) {
+void grow_trees(const Table& table, const Dictionary& dictionary, const std::vector<std::uint64_t>& root_keys, const Bags& bags,
+                const Targets& targets, const GrowthRule& rule, const Poll& poll, Trees& out) {
   require_fit(table, root_keys, bags, targets, rule);
   if (!table.suits(dictionary.layout())) throw std::invalid_argument("the table was made for another dictionary");
   if (out.next.empty()) out.leaves = begin_leaves(targets);
   if (dictionary.subset() == 0)
-    return with_projection(table, dictionary, [&](auto& projection) { grow_all(projection, dictionary, root_keys, bags, targets, rule, poll, out); });
+    return with_projection(table, dictionary, [&](auto& projection) {
+      grow_all(projection, dictionary, root_keys, bags, targets, rule, poll, out);
+    });
   if (!rule.penalties.empty()) throw std::invalid_argument("combinations need plain columns");
   Subset subset(table, dictionary);
   for (std::size_t tree = 0; tree < root_keys.size(); ++tree) {

@@ -107,7 +107,7 @@ class Cholesky {
 
   std::size_t size_ = 0;
   std::vector<double> column_, row_;  // L by columns with the diagonal, and by rows without
-  std::vector<double> inverse_;       // of the diagonal
+  std::vector<double> inverse_;  // of the diagonal
   std::vector<double> solved_;
 };
 
@@ -128,7 +128,7 @@ class Ridge {
   }
 
   const double* weights() const { return weight_.data(); }
-  double error() const { return error_; }      // leave-one-out, the sum of squares, in units of (rows * target)^2
+  double error() const { return error_; }  // leave-one-out, the sum of squares, in units of (rows * target)^2
   double penalty() const { return penalty_; }  // the chosen one
 
  private:

@@ -32,7 +32,8 @@ class TileProjector {
       Sum sum[tile_rows] = {};
       for (std::size_t k = 0; k < terms; ++k) {
         const Cell* const from = tile(t) + std::size_t{cell[k]} * tile_rows;
-        const Sum w = std::is_integral_v<Cell> ? static_cast<Sum>(static_cast<std::int64_t>(weight[k])) : static_cast<Sum>(weight[k]);
+        const Sum w = std::is_integral_v<Cell> ? static_cast<Sum>(static_cast<std::int64_t>(weight[k]))
+                                               : static_cast<Sum>(weight[k]);
         for (std::size_t r = 0; r < tile_rows; ++r) sum[r] += w * static_cast<Sum>(from[r]);
       }
       for (std::size_t r = 0; r < tile_rows; ++r) out[r] = value_of_sum<Cell>(sum[r]);
@@ -67,7 +68,8 @@ class TileProjector {
 }  // namespace
 
 Subset::Subset(const Table& from, const Dictionary& of) : from_(from), of_(of), sampler_(of) {
-  if (from.tiled() && of.has_operations()) throw std::invalid_argument("atoms with operations are computed from rows, not from tiles");
+  if (from.tiled() && of.has_operations())
+    throw std::invalid_argument("atoms with operations are computed from rows, not from tiles");
 }
 
 void Subset::draw(std::uint64_t key, const std::uint32_t* count, const std::uint32_t* order) {
@@ -119,19 +121,20 @@ void Subset::fill(std::size_t first, std::size_t count, const std::uint32_t* row
   });
 }
 
-void Subset::find_leaves(const std::int32_t* next, const std::int64_t* threshold, std::size_t nodes, const std::uint32_t* picked, std::size_t splits,
-                         std::int32_t* leaf) const {
+void Subset::find_leaves(const std::int32_t* next, const std::int64_t* threshold, std::size_t nodes, const std::uint32_t* picked,
+                         std::size_t splits, std::int32_t* leaf) const {
   find_leaves_of(next, threshold, nodes, picked, splits, leaf);
 }
-void Subset::find_leaves(const std::int32_t* next, const double* threshold, std::size_t nodes, const std::uint32_t* picked, std::size_t splits,
-                         std::int32_t* leaf) const {
+void Subset::find_leaves(const std::int32_t* next, const double* threshold, std::size_t nodes, const std::uint32_t* picked,
+                         std::size_t splits, std::int32_t* leaf) const {
   find_leaves_of(next, threshold, nodes, picked, splits, leaf);
 }
 
 template <class Threshold>
 void Subset::find_leaves_of(const std::int32_t* next, const Threshold* threshold, std::size_t nodes, const std::uint32_t* picked,
-                 std::size_t splits, std::int32_t* leaf) const {
-  if (std::is_floating_point_v<Threshold> != (from_.type() == CellType::f64)) throw std::invalid_argument("thresholds of another type");
+                            std::size_t splits, std::int32_t* leaf) const {
+  if (std::is_floating_point_v<Threshold> != (from_.type() == CellType::f64))
+    throw std::invalid_argument("thresholds of another type");
   with_cell_type(from_.type(), [&](auto cell) {
     using Value = ValueOf<decltype(cell)>;
     using Limit = std::conditional_t<std::is_floating_point_v<Value>, double, std::int64_t>;
@@ -146,7 +149,8 @@ void Subset::find_leaves_of(const std::int32_t* next, const Threshold* threshold
     for (std::size_t node = 0; node < nodes; ++node) {
       Step step{next[node], false, nullptr, Limit{}};
       if (next[node] >= 0) {
-        if (next[node] <= static_cast<std::int64_t>(node) || next[node] + std::size_t{1} >= nodes || split == splits || picked[split] >= columns_.size())
+        if (next[node] <= static_cast<std::int64_t>(node) || next[node] + std::size_t{1} >= nodes || split == splits ||
+            picked[split] >= columns_.size())
           throw std::invalid_argument("damaged tree");
         const Column& column = columns_[picked[split++]];
         step.narrow = column.narrow;
@@ -188,7 +192,8 @@ void Subset::write(std::size_t j, const Value* values, std::size_t count, const 
       low = values[i] < low ? values[i] : low;
       high = values[i] > high ? values[i] : high;
     }
-    column.narrow = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) <= std::numeric_limits<std::uint16_t>::max();
+    column.narrow = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) <=
+                    std::numeric_limits<std::uint16_t>::max();
     if (column.narrow) {
       column.offset = static_cast<std::int64_t>(low);
       return put(reinterpret_cast<std::uint16_t*>(narrow_->row(j)), low);
@@ -198,8 +203,8 @@ void Subset::write(std::size_t j, const Value* values, std::size_t count, const 
   put(reinterpret_cast<Value*>(column.wide.data()), Value{0});
 }
 
-AtomList draw_atoms(const Table& table, const Dictionary& dictionary, const std::vector<std::uint32_t>& rows, std::uint64_t key, std::size_t count,
-                    bool one_node) {
+AtomList draw_atoms(const Table& table, const Dictionary& dictionary, const std::vector<std::uint32_t>& rows, std::uint64_t key,
+                    std::size_t count, bool one_node) {
   if (!table.suits(dictionary.layout())) throw std::invalid_argument("the table was made for another dictionary");
   for (const std::uint32_t row : rows)
     if (row >= table.rows()) throw std::invalid_argument("no such row");

@@ -41,14 +41,15 @@ class Subset {
 
   // Finds the leaf of each row in a tree, as an index. `next` and thresholds are those of Trees, and each split has picked an atom, in
   // the order of the nodes. Throws std::invalid_argument if the tree makes no sense.
-  void find_leaves(const std::int32_t* next, const std::int64_t* threshold, std::size_t nodes, const std::uint32_t* picked, std::size_t splits,
-                   std::int32_t* leaf) const;
-  void find_leaves(const std::int32_t* next, const double* threshold, std::size_t nodes, const std::uint32_t* picked, std::size_t splits,
-                   std::int32_t* leaf) const;
+  void find_leaves(const std::int32_t* next, const std::int64_t* threshold, std::size_t nodes, const std::uint32_t* picked,
+                   std::size_t splits, std::int32_t* leaf) const;
+  void find_leaves(const std::int32_t* next, const double* threshold, std::size_t nodes, const std::uint32_t* picked,
+                   std::size_t splits, std::int32_t* leaf) const;
 
   // Whether values less their offsets may stand for values: all are narrow, and bins are the same for both.
   bool narrow() const {
-    return from_.type() != CellType::i64 && std::all_of(columns_.begin(), columns_.end(), [](const Column& column) { return column.narrow; });
+    return from_.type() != CellType::i64 &&
+           std::all_of(columns_.begin(), columns_.end(), [](const Column& column) { return column.narrow; });
   }
   bool filled() const {
     return std::all_of(columns_.begin(), columns_.end(), [](const Column& column) { return column.filled; });
@@ -74,8 +75,8 @@ class Subset {
   template <class Value>
   void write(std::size_t j, const Value* values, std::size_t count, const std::uint32_t* rows);
   template <class Threshold>
-  void find_leaves_of(const std::int32_t* next, const Threshold* threshold, std::size_t nodes, const std::uint32_t* picked, std::size_t splits,
-                      std::int32_t* leaf) const;
+  void find_leaves_of(const std::int32_t* next, const Threshold* threshold, std::size_t nodes, const std::uint32_t* picked,
+                      std::size_t splits, std::int32_t* leaf) const;
 
   const Table& from_;
   const Dictionary& of_;
@@ -88,8 +89,8 @@ class Subset {
 
 // Draws atoms that may look at a table: independently of each other, or as one node draws them. Biases come from the given rows, each as
 // often as it is there. There may be fewer atoms than asked for, where one node runs out of them.
-AtomList draw_atoms(const Table& table, const Dictionary& dictionary, const std::vector<std::uint32_t>& rows, std::uint64_t key, std::size_t count,
-                    bool one_node);
+AtomList draw_atoms(const Table& table, const Dictionary& dictionary, const std::vector<std::uint32_t>& rows, std::uint64_t key,
+                    std::size_t count, bool one_node);
 
 // Projection onto the columns of a subset: its atoms are single features, one per column. Numbers of 16 bits stand without offset
 // where all columns are narrow.
@@ -98,8 +99,8 @@ class ColumnProjector final : public Projection<Value> {
  public:
   ColumnProjector(const Subset& subset, bool offsets) : subset_(subset), offsets_(offsets) {}
 
-  void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first, std::size_t atom_count,
-                  Value* values, std::size_t values_stride, Range<Value>* ranges) override {
+  void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first,
+                  std::size_t atom_count, Value* values, std::size_t values_stride, Range<Value>* ranges) override {
     for (std::size_t j = 0; j < atom_count; ++j) {
       Value* const out = values + j * values_stride;
       subset_.read<Value>(atoms.cell[atoms.begin[first + j]], [&](const auto* column, Value offset) {

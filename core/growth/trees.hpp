@@ -23,7 +23,8 @@ struct GrowthRule {
   double min_impurity_decrease = 0.0;
   std::uint64_t max_leaf_nodes = std::numeric_limits<std::uint64_t>::max();
   std::size_t threads = 1;  // that search a node; boosting only, because forests have trees for them
-  std::vector<double> penalties{};  // of the combination that each node learns and is offered too, see combination.hpp; empty: none
+  std::vector<double>
+      penalties{};  // of the combination that each node learns and is offered too, see combination.hpp; empty: none
 };
 
 // The nodes of one tree after another, as parallel arrays. `next` of a split is its left child, counted within its tree, and

@@ -20,12 +20,17 @@ AtomValues::AtomValues(RowLayout layout, AtomList atoms, std::vector<double> sca
   make_groups();
 }
 
-void AtomValues::transform(const Samples& x, CellType type, const Quantiser& quantiser, float* out) const { transform_into(x, type, quantiser, out); }
-void AtomValues::transform(const Samples& x, CellType type, const Quantiser& quantiser, double* out) const { transform_into(x, type, quantiser, out); }
+void AtomValues::transform(const Samples& x, CellType type, const Quantiser& quantiser, float* out) const {
+  transform_into(x, type, quantiser, out);
+}
+void AtomValues::transform(const Samples& x, CellType type, const Quantiser& quantiser, double* out) const {
+  transform_into(x, type, quantiser, out);
+}
 
 template <class Out>
 void AtomValues::transform_into(const Samples& x, CellType type, const Quantiser& quantiser, Out* out) const {
-  if (type == CellType::bytes || real_ != (type == CellType::f64)) throw std::invalid_argument("cell type does not fit the atoms");
+  if (type == CellType::bytes || real_ != (type == CellType::f64))
+    throw std::invalid_argument("cell type does not fit the atoms");
   with_cell_type(type, [&](auto cell) {
     using Cell = decltype(cell);
     RowFiller<Cell> fill(layout_, quantiser);
@@ -62,9 +67,8 @@ void AtomValues::make_groups() {
     groups[terms].push_back(static_cast<std::uint32_t>(atom));
   }
   for (auto& [key, members] : groups) {
-    std::sort(members.begin(), members.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::pair{first_cell(a), a} < std::pair{first_cell(b), b};
-    });
+    std::sort(members.begin(), members.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return std::pair{first_cell(a), a} < std::pair{first_cell(b), b}; });
     for (const std::uint32_t atom : members) {
       const std::uint64_t begin = first_cell(atom), end = begin + atoms_.operation[atom].reach() + 1;
       const bool joins = atom != members.front() && begin <= spans_.back().end;
@@ -79,7 +83,9 @@ void AtomValues::make_groups() {
 
 template <class Cell, class Out>
 void AtomValues::apply(const Cell* row, Cell* responses, Out* out) const {
-  const auto put = [&](std::size_t atom, ValueOf<Cell> value) { out[atom] = static_cast<Out>(static_cast<double>(value) * scale_[atom]); };
+  const auto put = [&](std::size_t atom, ValueOf<Cell> value) {
+    out[atom] = static_cast<Out>(static_cast<double>(value) * scale_[atom]);
+  };
   for (const std::uint32_t atom : single_) {
     const std::size_t begin = atoms_.begin[atom], terms = atoms_.begin[atom + 1] - begin;
     const Operation operation = atoms_.operation_of(atom);
@@ -89,13 +95,15 @@ void AtomValues::apply(const Cell* row, Cell* responses, Out* out) const {
     for (const Span& span : spans_) {
       const std::uint32_t one = members_[span.member_begin];  // its first cell begins the span
       const std::size_t begin = atoms_.begin[one];
-      respond(row, &atoms_.cell[begin], &atoms_.weight[begin], atoms_.begin[one + 1] - begin, 1, span.end - span.begin, responses);
+      respond(row, &atoms_.cell[begin], &atoms_.weight[begin], atoms_.begin[one + 1] - begin, 1, span.end - span.begin,
+              responses);
       for (std::size_t m = span.member_begin; m < span.member_end; ++m) {
         const std::uint32_t atom = members_[m];
         const Operation& operation = atoms_.operation[atom];
         Reducer<Cell> reducer(operation.op, operation.bias);
         const Cell* at = responses + (first_cell(atom) - span.begin);
-        for (std::size_t i = 0; i < operation.window[0].count; ++i, at += operation.window[0].stride) reducer.take(at, operation.window[1].count);
+        for (std::size_t i = 0; i < operation.window[0].count; ++i, at += operation.window[0].stride)
+          reducer.take(at, operation.window[1].count);
         put(atom, reducer.value());
       }
     }

@@ -140,7 +140,7 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
   static void project_block(const std::uint8_t* const* bytes, Patch* patch, std::size_t patches, std::uint16_t* out,
                             std::size_t out_stride) {
     const std::uint8_t *const r0 = bytes[0], *const r1 = bytes[1], *const r2 = bytes[2], *const r3 = bytes[3],
-                       *const r4 = bytes[4], *const r5 = bytes[5], *const r6 = bytes[6], *const r7 = bytes[7];
+                              *const r4 = bytes[4], *const r5 = bytes[5], *const r6 = bytes[6], *const r7 = bytes[7];
     for (Patch* const end = patch + patches; patch != end; ++patch, out += out_stride) {
       const Rectangle at = patch->rectangle;
       const __m128i first = _mm_packs_epi32(two<pairs>(r0, r1, at), two<pairs>(r2, r3, at));
@@ -158,7 +158,8 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
     __m128i total = _mm_setzero_si128();
     for (int k = 0; k < 2 * pairs; ++k) {
       const __m128i low = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(a + at.start[k]));
-      const __m128i both = _mm_castpd_si128(_mm_loadh_pd(_mm_castsi128_pd(low), reinterpret_cast<const double*>(b + at.start[k])));
+      const __m128i both = _mm_castpd_si128(
+          _mm_loadh_pd(_mm_castsi128_pd(low), reinterpret_cast<const double*>(b + at.start[k])));
       total = _mm_add_epi32(total, _mm_sad_epu8(_mm_and_si128(both, at.mask[k]), _mm_setzero_si128()));
     }
     return total;

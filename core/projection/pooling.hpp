@@ -44,14 +44,13 @@ void respond_to_terms(const Cell* const* from, const SumOf<Cell>* weight, std::s
 // The responses of a linear atom that is moved `count` times by `stride` cells. Only those of up to four terms, with a stride of
 // one, need not be written.
 template <Into into = Into::place, class Cell>
-void respond(const Cell* row, const std::uint32_t* cell, const double* weight, std::size_t terms, std::size_t stride, std::size_t count,
-             Cell* out) {
+void respond(const Cell* row, const std::uint32_t* cell, const double* weight, std::size_t terms, std::size_t stride,
+             std::size_t count, Cell* out) {
   using Sum = SumOf<Cell>;
   if (into != Into::place && (terms > 4 || stride != 1)) throw std::logic_error("such responses are written first");
   if constexpr (std::is_integral_v<Cell>) {
     if (stride != 1) {
-      for (std::size_t p = 0; p < count; ++p)
-        out[p] = static_cast<Cell>(sum_terms(row + p * stride, cell, weight, 0, terms));
+      for (std::size_t p = 0; p < count; ++p) out[p] = static_cast<Cell>(sum_terms(row + p * stride, cell, weight, 0, terms));
       return;
     }
     for (std::size_t t = 0; t < terms; t += 4) {  // four at a time
@@ -97,7 +96,8 @@ class Reducer {
   // A bias beyond the cell's type, from training data of larger numbers, is above or below all responses: these never reach the
   // lowest value of the type.
   Reducer(Op op, std::int64_t bias)
-      : op_(op), bias_(static_cast<Cell>(std::clamp<std::int64_t>(bias, std::numeric_limits<Cell>::lowest(), std::numeric_limits<Cell>::max()))) {
+      : op_(op), bias_(static_cast<Cell>(
+                     std::clamp<std::int64_t>(bias, std::numeric_limits<Cell>::lowest(), std::numeric_limits<Cell>::max()))) {
     if (op == Op::max) extreme_ = std::numeric_limits<Cell>::lowest();
     if (op == Op::min) extreme_ = std::numeric_limits<Cell>::max();
   }
@@ -143,14 +143,16 @@ class Reducer {
 
 // The value of an atom of any operation.
 template <class Cell>
-ValueOf<Cell> atom_value(const Cell* row, const std::uint32_t* cell, const double* weight, std::size_t terms, const Operation& operation) {
+ValueOf<Cell> atom_value(const Cell* row, const std::uint32_t* cell, const double* weight, std::size_t terms,
+                         const Operation& operation) {
   if (operation.op == Op::none) return sum_terms(row, cell, weight, 0, terms);
   if constexpr (std::is_integral_v<Cell>) {
     if (operation.op == Op::variance) {  // the first half of the terms sums values, the other their squares times the area
       using Sum = SumOf<Cell>;
       Sum sum = 0, squares = 0;
       for (std::size_t t = 0; t < terms; ++t)
-        (2 * t < terms ? sum : squares) += static_cast<Sum>(static_cast<std::int64_t>(weight[t])) * static_cast<Sum>(row[cell[t]]);
+        (2 * t < terms ? sum : squares) += static_cast<Sum>(static_cast<std::int64_t>(weight[t])) *
+                                           static_cast<Sum>(row[cell[t]]);
       return value_of_sum<Cell>(squares - sum * sum);
     }
     constexpr std::size_t some = 256;
@@ -192,8 +194,8 @@ class PooledProjector final : public Projection<ValueOf<Cell>> {
 
   explicit PooledProjector(const Table& table) : base_(table.buffer().row(0)), stride_(table.buffer().stride()) {}
 
-  void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first, std::size_t atom_count,
-                  Value* values, std::size_t values_stride, Range<Value>* ranges) override {
+  void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first,
+                  std::size_t atom_count, Value* values, std::size_t values_stride, Range<Value>* ranges) override {
     for (std::size_t j = 0; j < atom_count; ++j)  // whole blocks hold numbers
       std::fill_n(values + j * values_stride + row_count, whole_blocks(row_count) - row_count, Value{0});
     for (std::size_t i = 0; i < row_count; ++i)
@@ -209,7 +211,8 @@ class PooledProjector final : public Projection<ValueOf<Cell>> {
   std::unique_ptr<Projection<Value>> copy() const override { return std::make_unique<PooledProjector>(*this); }
 
   // A bias is the response of a row of the node, drawn by count among the rows in their order, at the drawn position.
-  void set_biases(const std::uint32_t* rows, const std::uint32_t* count, std::size_t row_count, AtomList& atoms, std::size_t first) override {
+  void set_biases(const std::uint32_t* rows, const std::uint32_t* count, std::size_t row_count, AtomList& atoms,
+                  std::size_t first) override {
     ends_.resize(row_count);
     std::uint64_t total = 0;
     for (std::size_t i = 0; i < row_count; ++i) ends_[i] = total += count[i];
@@ -232,17 +235,28 @@ class PooledProjector final : public Projection<ValueOf<Cell>> {
   std::vector<std::uint64_t> ends_;
 };
 
-extern template ValueOf<std::uint8_t> atom_value<std::uint8_t>(const std::uint8_t*, const std::uint32_t*, const double*, std::size_t, const Operation&);
-extern template ValueOf<std::uint16_t> atom_value<std::uint16_t>(const std::uint16_t*, const std::uint32_t*, const double*, std::size_t, const Operation&);
-extern template ValueOf<std::int16_t> atom_value<std::int16_t>(const std::int16_t*, const std::uint32_t*, const double*, std::size_t, const Operation&);
-extern template ValueOf<std::int32_t> atom_value<std::int32_t>(const std::int32_t*, const std::uint32_t*, const double*, std::size_t, const Operation&);
-extern template ValueOf<std::int64_t> atom_value<std::int64_t>(const std::int64_t*, const std::uint32_t*, const double*, std::size_t, const Operation&);
-extern template ValueOf<double> atom_value<double>(const double*, const std::uint32_t*, const double*, std::size_t, const Operation&);
-extern template void respond<Into::place, std::uint8_t>(const std::uint8_t*, const std::uint32_t*, const double*, std::size_t, std::size_t, std::size_t, std::uint8_t*);
-extern template void respond<Into::place, std::uint16_t>(const std::uint16_t*, const std::uint32_t*, const double*, std::size_t, std::size_t, std::size_t, std::uint16_t*);
-extern template void respond<Into::place, std::int16_t>(const std::int16_t*, const std::uint32_t*, const double*, std::size_t, std::size_t, std::size_t, std::int16_t*);
-extern template void respond<Into::place, std::int32_t>(const std::int32_t*, const std::uint32_t*, const double*, std::size_t, std::size_t, std::size_t, std::int32_t*);
-extern template void respond<Into::place, std::int64_t>(const std::int64_t*, const std::uint32_t*, const double*, std::size_t, std::size_t, std::size_t, std::int64_t*);
+extern template ValueOf<std::uint8_t> atom_value<std::uint8_t>(const std::uint8_t*, const std::uint32_t*, const double*,
+                                                               std::size_t, const Operation&);
+extern template ValueOf<std::uint16_t> atom_value<std::uint16_t>(const std::uint16_t*, const std::uint32_t*, const double*,
+                                                                 std::size_t, const Operation&);
+extern template ValueOf<std::int16_t> atom_value<std::int16_t>(const std::int16_t*, const std::uint32_t*, const double*,
+                                                               std::size_t, const Operation&);
+extern template ValueOf<std::int32_t> atom_value<std::int32_t>(const std::int32_t*, const std::uint32_t*, const double*,
+                                                               std::size_t, const Operation&);
+extern template ValueOf<std::int64_t> atom_value<std::int64_t>(const std::int64_t*, const std::uint32_t*, const double*,
+                                                               std::size_t, const Operation&);
+extern template ValueOf<double> atom_value<double>(const double*, const std::uint32_t*, const double*, std::size_t,
+                                                   const Operation&);
+extern template void respond<Into::place, std::uint8_t>(const std::uint8_t*, const std::uint32_t*, const double*, std::size_t,
+                                                        std::size_t, std::size_t, std::uint8_t*);
+extern template void respond<Into::place, std::uint16_t>(const std::uint16_t*, const std::uint32_t*, const double*, std::size_t,
+                                                         std::size_t, std::size_t, std::uint16_t*);
+extern template void respond<Into::place, std::int16_t>(const std::int16_t*, const std::uint32_t*, const double*, std::size_t,
+                                                        std::size_t, std::size_t, std::int16_t*);
+extern template void respond<Into::place, std::int32_t>(const std::int32_t*, const std::uint32_t*, const double*, std::size_t,
+                                                        std::size_t, std::size_t, std::int32_t*);
+extern template void respond<Into::place, std::int64_t>(const std::int64_t*, const std::uint32_t*, const double*, std::size_t,
+                                                        std::size_t, std::size_t, std::int64_t*);
 extern template class PooledProjector<std::uint8_t>;
 extern template class PooledProjector<std::uint16_t>;
 extern template class PooledProjector<std::int16_t>;

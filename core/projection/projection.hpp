@@ -30,10 +30,8 @@ ValueOf<Cell> sum_terms(const Cell* row, const std::uint32_t* cell, const double
   using Sum = SumOf<Cell>;
   Sum sum = 0;
   for (std::size_t t = begin; t < end; ++t) {
-    if constexpr (std::is_floating_point_v<Cell>)
-      sum += weight[t] * row[cell[t]];
-    else
-      sum += static_cast<Sum>(static_cast<std::int64_t>(weight[t])) * static_cast<Sum>(row[cell[t]]);
+    if constexpr (std::is_floating_point_v<Cell>) sum += weight[t] * row[cell[t]];
+    else sum += static_cast<Sum>(static_cast<std::int64_t>(weight[t])) * static_cast<Sum>(row[cell[t]]);
   }
   return value_of_sum<Cell>(sum);
 }
@@ -45,8 +43,7 @@ struct Slots {
 };
 
 // Fills `slots` and returns true if the atom fits the pattern.
-inline bool to_slots(const std::uint32_t* cell, const double* weight, std::size_t terms, std::uint32_t zero_cell,
-                     Slots& slots) {
+inline bool to_slots(const std::uint32_t* cell, const double* weight, std::size_t terms, std::uint32_t zero_cell, Slots& slots) {
   slots = {{zero_cell, zero_cell}, {zero_cell, zero_cell}};
   if (terms == 4 && weight[0] == 1.0 && weight[1] == -1.0 && weight[2] == -1.0 && weight[3] == 1.0) {  // most patches
     slots = {{cell[0], cell[3]}, {cell[1], cell[2]}};
@@ -107,8 +104,7 @@ class Prefetch {
     line_ = lines_;
     if (first + ahead >= row_count_) return;
     line_ = 0;
-    for (std::size_t b = 0; b < block; ++b)
-      next_[b] = base_ + rows_[std::min(first + ahead + b, row_count_ - 1)] * stride_;
+    for (std::size_t b = 0; b < block; ++b) next_[b] = base_ + rows_[std::min(first + ahead + b, row_count_ - 1)] * stride_;
   }
 
   // Before each atom.

@@ -80,7 +80,8 @@ class Projector final : public Projection<ValueOf<Cell>> {
       const bool single = !corners && atom.slots.minus[0] == zero_cell_;
       // Floating point sums are defined in the order of the terms, which slots do not keep.
       if (std::is_floating_point_v<Cell> && !(fits && single)) atom.pattern = Pattern::general;
-      else if (!fits) atom.pattern = to_octet(cell_ + atom.begin, weight, terms, zero_cell_, atom.octet) ? Pattern::octet : Pattern::general;
+      else if (!fits)
+        atom.pattern = to_octet(cell_ + atom.begin, weight, terms, zero_cell_, atom.octet) ? Pattern::octet : Pattern::general;
       else atom.pattern = corners ? Pattern::corners : single ? Pattern::single : Pattern::difference;
     }
   }
@@ -88,7 +89,8 @@ class Projector final : public Projection<ValueOf<Cell>> {
   const Cell* row(std::uint32_t i) const { return reinterpret_cast<const Cell*>(base_ + i * stride_); }
 
   // Fetches ahead among `rows_left` rows, of which it takes `row_count`.
-  void run(const std::uint32_t* rows, std::size_t row_count, std::size_t rows_left, Value* values, std::size_t values_stride) const {
+  void run(const std::uint32_t* rows, std::size_t row_count, std::size_t rows_left, Value* values,
+           std::size_t values_stride) const {
     // Corners are neighbours by twos.
     Prefetch prefetch(rows, rows_left, std::min(weight_.size(), 2 * atoms_.size()), row_bytes_, atoms_.size(), base_, stride_);
     for (std::size_t i = 0; i < row_count; i += block) {
@@ -122,7 +124,8 @@ class Projector final : public Projection<ValueOf<Cell>> {
         break;
       case Pattern::corners:
         for (std::size_t b = 0; b < count; ++b)
-          out[b] = value_of_sum<Cell>(at(rows[b], s.plus[0]) - at(rows[b], s.minus[0]) - at(rows[b], s.minus[1]) + at(rows[b], s.plus[1]));
+          out[b] = value_of_sum<Cell>(at(rows[b], s.plus[0]) - at(rows[b], s.minus[0]) - at(rows[b], s.minus[1]) +
+                                      at(rows[b], s.plus[1]));
         break;
       case Pattern::octet: {
         const Octet o = atom.octet;

@@ -15,7 +15,8 @@ AtomList to_atoms(const Vector<std::uint32_t>& count, const Vector<std::uint32_t
   AtomList atoms{.begin = {0}, .cell = to_vector(cell), .weight = to_vector(weight), .operation = {}};
   for (std::size_t i = 0; i < count.size(); ++i) atoms.begin.push_back(atoms.begin.back() + count.data()[i]);
   require(atoms.begin.back() == cell.size() && cell.size() == weight.size(), "damaged atoms: terms do not fit the atoms");
-  require(bias.size() == operation.size() && window.shape(0) == operation.size(), "damaged atoms: operations do not fit the atoms");
+  require(bias.size() == operation.size() && window.shape(0) == operation.size(),
+          "damaged atoms: operations do not fit the atoms");
   for (std::size_t i = 0; i < operation.size(); ++i) {
     require(operation.data()[i] <= last_op, "damaged atoms: operation");
     const std::uint32_t* w = window.data() + 4 * i;
@@ -44,7 +45,8 @@ AnyVector windows_of(const AtomList& self) {
 }
 
 template <class Out>
-void transform(const AtomValues& self, const SampleArray& x, const std::string& cell_type, int shift, double limit, const OutMatrix<Out>& out) {
+void transform(const AtomValues& self, const SampleArray& x, const std::string& cell_type, int shift, double limit,
+               const OutMatrix<Out>& out) {
   require_features(x, self.features());
   require_shape(out, x.shape(0), self.size(), "wrong output shape");
   const CellType type = parse_cell_type(cell_type);
@@ -66,21 +68,28 @@ void bind_atoms(nb::module_& m) {
       .def("check", &AtomList::check, "layout"_a, "real"_a, "Raise ValueError unless the atoms make sense over such rows.")
       .def("__len__", &AtomList::size)
       .def_prop_ro("count", &counts_of, nb::rv_policy::automatic, "The number of terms of each atom.")
-      .def_prop_ro("cell", [](const AtomList& self) { return to_narrow_numpy(self.cell); }, nb::rv_policy::automatic)
-      .def_prop_ro("weight", [](const AtomList& self) { return to_narrow_numpy(self.weight); }, nb::rv_policy::automatic)
-      .def_prop_ro("operation",
-                   [](const AtomList& self) {
-                     std::vector<std::uint8_t> operation;
-                     for (const Operation& o : self.operation) operation.push_back(static_cast<std::uint8_t>(o.op));
-                     return to_numpy(std::move(operation));
-                   }, nb::rv_policy::automatic)
-      .def_prop_ro("bias",
-                   [](const AtomList& self) {
-                     std::vector<std::int64_t> bias;
-                     for (const Operation& o : self.operation) bias.push_back(o.bias);
-                     return to_narrow_numpy(bias);
-                   }, nb::rv_policy::automatic)
-      .def_prop_ro("window", &windows_of, nb::rv_policy::automatic, "Counts and strides of two windows for each atom, as one row of numbers.");
+      .def_prop_ro(
+          "cell", [](const AtomList& self) { return to_narrow_numpy(self.cell); }, nb::rv_policy::automatic)
+      .def_prop_ro(
+          "weight", [](const AtomList& self) { return to_narrow_numpy(self.weight); }, nb::rv_policy::automatic)
+      .def_prop_ro(
+          "operation",
+          [](const AtomList& self) {
+            std::vector<std::uint8_t> operation;
+            for (const Operation& o : self.operation) operation.push_back(static_cast<std::uint8_t>(o.op));
+            return to_numpy(std::move(operation));
+          },
+          nb::rv_policy::automatic)
+      .def_prop_ro(
+          "bias",
+          [](const AtomList& self) {
+            std::vector<std::int64_t> bias;
+            for (const Operation& o : self.operation) bias.push_back(o.bias);
+            return to_narrow_numpy(bias);
+          },
+          nb::rv_policy::automatic)
+      .def_prop_ro("window", &windows_of, nb::rv_policy::automatic,
+                   "Counts and strides of two windows for each atom, as one row of numbers.");
 
   nb::class_<AtomValues>(m, "AtomValues", "Computes the values of atoms for samples, times a scale for each atom.")
       .def(
@@ -95,7 +104,8 @@ void bind_atoms(nb::module_& m) {
 
   m.def(
       "draw_atoms",
-      [](const Table& table, const Dictionary& dictionary, const Vector<std::uint32_t>& rows, std::uint64_t key, std::size_t count, bool one_node) {
+      [](const Table& table, const Dictionary& dictionary, const Vector<std::uint32_t>& rows, std::uint64_t key,
+         std::size_t count, bool one_node) {
         const std::vector<std::uint32_t> biased = to_vector(rows);
         nb::gil_scoped_release release;
         return draw_atoms(table, dictionary, biased, key, count, one_node);

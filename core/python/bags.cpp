@@ -4,28 +4,30 @@
 #include "python/glue.hpp"
 
 void bind_bags(nb::module_& m) {
-  nb::class_<StopFlag>(m, "StopFlag", "Asks threads of the core to give up.")
-      .def(nb::init<>())
-      .def("set", [](StopFlag& self) { self.set = true; });
+  nb::class_<StopFlag>(m, "StopFlag", "Asks threads of the core to give up.").def(nb::init<>()).def("set", [](StopFlag& self) {
+    self.set = true;
+  });
 
   nb::class_<Bags>(m, "Bags", "Which rows each tree sees, and what they count for.")
       .def(
           "__init__",
-          [](Bags* self, const Matrix<std::uint32_t>& count, const Matrix<std::uint32_t>& weight, const Vector<std::uint32_t>& order) {
+          [](Bags* self, const Matrix<std::uint32_t>& count, const Matrix<std::uint32_t>& weight,
+             const Vector<std::uint32_t>& order) {
             require_shape(weight, count.shape(0), count.shape(1), "weights need one entry per row and tree");
             require(count.shape(1) == order.size(), "counts need one entry per row and tree");
             std::vector<std::uint32_t> weights;
             if (weight.data() != count.data()) weights.assign(weight.data(), weight.data() + weight.size());
             new (self) Bags({count.data(), count.data() + count.size()}, std::move(weights), to_vector(order));
           },
-          "count"_a, "weight"_a, "order"_a, "Counts and weights have one row per tree; `order` is the canonical one of the training rows.")
+          "count"_a, "weight"_a, "order"_a,
+          "Counts and weights have one row per tree; `order` is the canonical one of the training rows.")
       .def_prop_ro("trees", &Bags::trees)
       .def_prop_ro("rows", &Bags::rows);
 
   m.def(
       "draw_bags",
-      [](const Vector<std::uint64_t>& tree_keys, std::uint64_t draws, const Vector<std::uint32_t>& order, const Vector<std::uint64_t>& cumulative,
-         const StopFlag& stop) {
+      [](const Vector<std::uint64_t>& tree_keys, std::uint64_t draws, const Vector<std::uint32_t>& order,
+         const Vector<std::uint64_t>& cumulative, const StopFlag& stop) {
         const std::vector<std::uint64_t> keys = to_vector(tree_keys), weights = to_vector(cumulative);
         const std::vector<std::uint32_t> rows = to_vector(order);
         std::vector<std::uint32_t> count;
@@ -40,7 +42,8 @@ void bind_bags(nb::module_& m) {
       "Return how often each row is drawn with replacement (trees, rows); `order` is the canonical one.");
   m.def(
       "draw_rows",
-      [](std::uint64_t tree_key, std::uint64_t draws, const Vector<std::uint32_t>& order, const Vector<std::uint32_t>& count, const StopFlag& stop) {
+      [](std::uint64_t tree_key, std::uint64_t draws, const Vector<std::uint32_t>& order, const Vector<std::uint32_t>& count,
+         const StopFlag& stop) {
         const std::vector<std::uint32_t> rows = to_vector(order), counts = to_vector(count);
         std::vector<std::uint32_t> drawn;
         {

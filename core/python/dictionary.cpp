@@ -7,7 +7,8 @@
 
 namespace {
 
-const Names<Op> ops{{"max", Op::max}, {"min", Op::min}, {"mean", Op::mean}, {"proportion", Op::proportion}, {"win", Op::win}, {"lose", Op::lose}};
+const Names<Op> ops{{"max", Op::max}, {"min", Op::min},  {"mean", Op::mean}, {"proportion", Op::proportion},
+                    {"win", Op::win}, {"lose", Op::lose}};
 const Names<Boundary> boundaries{{"zero", Boundary::zero}, {"inside", Boundary::inside}, {"wrap", Boundary::wrap}};
 const Names<Lobes> lobe_kinds{{"two", Lobes::two}, {"three", Lobes::three}, {"square", Lobes::square}};
 
@@ -25,16 +26,18 @@ void bind_dictionary(nb::module_& m) {
   nb::class_<Extent>(m, "Extent", "Sizes of rectangles along each axis.")
       .def(
           "__init__",
-          [](Extent* self, std::vector<std::int64_t> min_size, std::vector<std::int64_t> max_size, std::vector<std::vector<std::uint64_t>> sizes) {
+          [](Extent* self, std::vector<std::int64_t> min_size, std::vector<std::int64_t> max_size,
+             std::vector<std::vector<std::uint64_t>> sizes) {
             new (self) Extent{std::move(min_size), std::move(max_size), std::move(sizes)};
           },
-          "min_size"_a, "max_size"_a, "sizes"_a, "`sizes` are cumulative probabilities along each axis; empty if all are equally likely.");
+          "min_size"_a, "max_size"_a, "sizes"_a,
+          "`sizes` are cumulative probabilities along each axis; empty if all are equally likely.");
 
   nb::class_<Kernel>(m, "Kernel", "A weighted patch, whose cells may lie a dilation apart.")
       .def(
           "__init__",
-          [](Kernel* self, std::vector<std::int64_t> extent, const std::vector<std::uint32_t>& cell, const std::vector<std::int32_t>& weight,
-             std::vector<std::uint64_t> dilations, std::int64_t dilation) {
+          [](Kernel* self, std::vector<std::int64_t> extent, const std::vector<std::uint32_t>& cell,
+             const std::vector<std::int32_t>& weight, std::vector<std::uint64_t> dilations, std::int64_t dilation) {
             require(cell.size() == weight.size(), "a kernel needs one weight per cell");
             Kernel kernel{std::move(extent), {}, std::move(dilations), dilation};
             for (std::size_t t = 0; t < cell.size(); ++t) kernel.taps.push_back({cell[t], weight[t]});
@@ -48,24 +51,28 @@ void bind_dictionary(nb::module_& m) {
       .def("set_views", &Dictionary::set_views, "numbers"_a, "Say which views the components added from now on look at.")
       .def(
           "set_pool",
-          [](Dictionary& self, const std::vector<std::string>& names, std::vector<std::int64_t> windows, const Vector<std::uint64_t>& sizes) {
+          [](Dictionary& self, const std::vector<std::string>& names, std::vector<std::int64_t> windows,
+             const Vector<std::uint64_t>& sizes) {
             self.set_pool({parse_all(names, ops), std::move(windows), to_vector(sizes)});
           },
           "ops"_a, "windows"_a, "sizes"_a, "Say how the atoms of components added from now on are pooled.")
       .def("add_axis", &Dictionary::add_axis)
       .def(
-          "add_finite", [](Dictionary& self, const AtomList& atoms, const Vector<std::uint64_t>& cumulative) { self.add_finite(atoms, to_vector(cumulative)); },
+          "add_finite",
+          [](Dictionary& self, const AtomList& atoms, const Vector<std::uint64_t>& cumulative) {
+            self.add_finite(atoms, to_vector(cumulative));
+          },
           "atoms"_a, "cumulative"_a)
       .def(
-          "add_sparse", [](Dictionary& self, const Vector<std::uint64_t>& cumulative) { self.add_sparse(to_vector(cumulative)); }, "cumulative"_a)
+          "add_sparse", [](Dictionary& self, const Vector<std::uint64_t>& cumulative) { self.add_sparse(to_vector(cumulative)); },
+          "cumulative"_a)
       .def(
           "guide", [](Dictionary& self, const Vector<std::uint64_t>& features) { self.guide(to_vector(features)); }, "features"_a,
           "Let sparse sums draw features with these cumulative probabilities.")
       .def(
           "add_patch",
-          [](Dictionary& self, const Extent& extent, const std::vector<std::string>& boundary, const std::vector<bool>& contiguous) {
-            self.add_patch(extent, parse_all(boundary, boundaries), contiguous);
-          },
+          [](Dictionary& self, const Extent& extent, const std::vector<std::string>& boundary,
+             const std::vector<bool>& contiguous) { self.add_patch(extent, parse_all(boundary, boundaries), contiguous); },
           "extent"_a, "boundary"_a, "contiguous"_a)
       .def(
           "add_haar",
@@ -77,7 +84,8 @@ void bind_dictionary(nb::module_& m) {
       .def("add_kernels", &Dictionary::add_kernels, "kernels"_a, "random_signs"_a, "rivals"_a)
       .def("add_variance", &Dictionary::add_variance, "extent"_a)
       .def(
-          "set_cumulative", [](Dictionary& self, const Vector<std::uint64_t>& cumulative) { self.set_cumulative(to_vector(cumulative)); },
+          "set_cumulative",
+          [](Dictionary& self, const Vector<std::uint64_t>& cumulative) { self.set_cumulative(to_vector(cumulative)); },
           "cumulative"_a, "Set the cumulative probabilities of the components.")
       .def("set_subset", &Dictionary::set_subset, "atoms"_a, "Say how many atoms each tree draws for all of its nodes.")
       .def_prop_ro("layout", &Dictionary::layout, "What stands in a row for these atoms.")

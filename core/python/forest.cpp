@@ -6,8 +6,8 @@
 namespace {
 
 template <class Threshold>
-void make_forest(Forest* self, const RowLayout& layout, const AtomList& atoms, const Vector<std::int64_t>& tree_begin, const Vector<std::int32_t>& next,
-                 const Vector<Threshold>& threshold, const Leaves& leaves) {
+void make_forest(Forest* self, const RowLayout& layout, const AtomList& atoms, const Vector<std::int64_t>& tree_begin,
+                 const Vector<std::int32_t>& next, const Vector<Threshold>& threshold, const Leaves& leaves) {
   ForestNodes nodes{to_vector(tree_begin), to_vector(next), {}, {}};
   if constexpr (std::is_floating_point_v<Threshold>) nodes.real_threshold = to_vector(threshold);
   else nodes.threshold = to_vector(threshold);
@@ -16,10 +16,11 @@ void make_forest(Forest* self, const RowLayout& layout, const AtomList& atoms, c
 
 using Amounts = nb::ndarray<double, nb::numpy, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
-void attribute(const Forest& self, const Matrix<std::int32_t>& leaf, const Vector<std::uint32_t>& weight, int bits, double divisor, const Amounts& out) {
+void attribute(const Forest& self, const Matrix<std::int32_t>& leaf, const Vector<std::uint32_t>& weight, int bits,
+               double divisor, const Amounts& out) {
   require(weight.size() == self.nodes(), "weights need one entry per node");
-  require(leaf.shape(1) == self.trees() && out.shape(0) == leaf.shape(0) && static_cast<std::int64_t>(out.shape(1)) == self.features() &&
-              out.shape(2) == self.outputs(),
+  require(leaf.shape(1) == self.trees() && out.shape(0) == leaf.shape(0) &&
+              static_cast<std::int64_t>(out.shape(1)) == self.features() && out.shape(2) == self.outputs(),
           "wrong shape of leaves or output");
   for (std::size_t i = 0; i < leaf.size(); ++i)
     require(leaf.data()[i] >= 0 && static_cast<std::size_t>(leaf.data()[i]) < self.tree_size(i % self.trees()), "no such leaf");
@@ -32,7 +33,8 @@ void attribute(const Forest& self, const Matrix<std::int32_t>& leaf, const Vecto
 void bind_forest(nb::module_& m) {
   m.def(
       "depth_first_next",
-      [](const Vector<std::int64_t>& tree_begin, const Vector<std::uint8_t>& split, const Vector<std::uint32_t>& leaf_kind, std::size_t class_count) {
+      [](const Vector<std::int64_t>& tree_begin, const Vector<std::uint8_t>& split, const Vector<std::uint32_t>& leaf_kind,
+         std::size_t class_count) {
         return to_numpy(depth_first_next(to_vector(tree_begin), to_vector(split), to_vector(leaf_kind), class_count));
       },
       "tree_begin"_a, "split"_a, "leaf_kind"_a, "class_count"_a, "Return the children and payloads of depth-first trees.");
@@ -44,13 +46,15 @@ void bind_forest(nb::module_& m) {
       "tree_begin"_a, "next"_a, "leaf_weight"_a, "Return the weights of all nodes, from those of the leaves.");
 
   nb::class_<Forest>(m, "Forest", "The fitted forest. It checks itself whole when it is made.")
-      .def("__init__", &make_forest<std::int64_t>, "layout"_a, "atoms"_a, "tree_begin"_a, "next"_a, nb::arg("threshold").noconvert(), "leaves"_a)
-      .def("__init__", &make_forest<double>, "layout"_a, "atoms"_a, "tree_begin"_a, "next"_a, nb::arg("threshold").noconvert(), "leaves"_a)
+      .def("__init__", &make_forest<std::int64_t>, "layout"_a, "atoms"_a, "tree_begin"_a, "next"_a,
+           nb::arg("threshold").noconvert(), "leaves"_a)
+      .def("__init__", &make_forest<double>, "layout"_a, "atoms"_a, "tree_begin"_a, "next"_a, nb::arg("threshold").noconvert(),
+           "leaves"_a)
       .def_prop_ro("takes_bytes", &Forest::takes_bytes, "Whether samples of bytes may be passed as cells of type bytes.")
       .def(
           "predict",
-          [](const Forest& self, const SampleArray& x, const std::string& cell_type, int shift, double limit, int extra_bits, bool mean,
-             const OutMatrix<double>& out) {
+          [](const Forest& self, const SampleArray& x, const std::string& cell_type, int shift, double limit, int extra_bits,
+             bool mean, const OutMatrix<double>& out) {
             require_features(x, self.features());
             require_shape(out, x.shape(0), self.outputs(), "wrong output shape");
             const CellType type = parse_cell_type(cell_type);
@@ -71,7 +75,8 @@ void bind_forest(nb::module_& m) {
             nb::gil_scoped_release release;
             self.apply(samples, type, Quantiser(shift, limit), extra_bits, out.data());
           },
-          "x"_a, "cell_type"_a, "shift"_a, "limit"_a, "extra_bits"_a, nb::arg("out").noconvert(), "Write the leaf of each sample in each tree.")
+          "x"_a, "cell_type"_a, "shift"_a, "limit"_a, "extra_bits"_a, nb::arg("out").noconvert(),
+          "Write the leaf of each sample in each tree.")
       .def(
           "find_leaves",
           [](const Forest& self, std::size_t tree, const Table& table) {
@@ -86,7 +91,8 @@ void bind_forest(nb::module_& m) {
           "tree"_a, "table"_a, "Return the leaf of each row of a table, within the tree.")
       .def(
           "add_tree",
-          [](const Forest& self, std::size_t tree, const Table& table, const Vector<std::uint32_t>& rows, const OutMatrix<double>& out) {
+          [](const Forest& self, std::size_t tree, const Table& table, const Vector<std::uint32_t>& rows,
+             const OutMatrix<double>& out) {
             require(tree < self.trees(), "no such tree");
             require_shape(out, table.rows(), self.outputs(), "wrong output shape");
             for (std::size_t i = 0; i < rows.size(); ++i) require(rows.data()[i] < table.rows(), "no such row");
@@ -102,7 +108,8 @@ void bind_forest(nb::module_& m) {
             nb::gil_scoped_release release;
             self.add_trees(table, first, out.shape(0), out.data());
           },
-          "table"_a, "first"_a, nb::arg("out").noconvert(), "Add the trees one after another for rows of a table from `first` on.")
+          "table"_a, "first"_a, nb::arg("out").noconvert(),
+          "Add the trees one after another for rows of a table from `first` on.")
       .def(
           "importances",
           [](const Forest& self, const Vector<double>& amount) {

@@ -14,8 +14,8 @@ auto apply_to(const Vector<double>& x, Function function) {
 }
 
 // The parameters of a row are angle, scale, horizontal shear, shift down and right. Planes of height x width x stride follow one another.
-void warp_images(const Matrix<double>& x, std::size_t height, std::size_t width, std::size_t stride, const Matrix<double>& parameters,
-                 const OutMatrix<double>& out) {
+void warp_images(const Matrix<double>& x, std::size_t height, std::size_t width, std::size_t stride,
+                 const Matrix<double>& parameters, const OutMatrix<double>& out) {
   require_shape(out, x.shape(0), x.shape(1), "copies have another shape");
   require_shape(parameters, x.shape(0), 5, "images have five parameters each");
   require(height * width * stride > 0 && x.shape(1) % (height * width * stride) == 0, "no images of that shape");
@@ -26,13 +26,14 @@ void warp_images(const Matrix<double>& x, std::size_t height, std::size_t width,
     const Affine affine{s * cosine, s * -sine, s * (sine + p[2] * cosine), s * (cosine - p[2] * sine), p[3], p[4]};
     for (std::size_t plane = 0; plane < x.shape(1); plane += height * width * stride)
       for (std::size_t k = 0; k < stride; ++k)
-        warp_plane(x.data() + row * x.shape(1) + plane + k, height, width, stride, affine, out.data() + row * x.shape(1) + plane + k);
+        warp_plane(x.data() + row * x.shape(1) + plane + k, height, width, stride, affine,
+                   out.data() + row * x.shape(1) + plane + k);
   }
 }
 
 // The parameters of a row are stretch, wave, move and amplitude.
-void warp_all_series(const Matrix<double>& x, std::size_t length, std::size_t stride, const Matrix<double>& parameters, bool around,
-                     const OutMatrix<double>& out) {
+void warp_all_series(const Matrix<double>& x, std::size_t length, std::size_t stride, const Matrix<double>& parameters,
+                     bool around, const OutMatrix<double>& out) {
   require_shape(out, x.shape(0), x.shape(1), "copies have another shape");
   require_shape(parameters, x.shape(0), 4, "series have four parameters each");
   require(length * stride > 0 && x.shape(1) % (length * stride) == 0, "no series of that length");
@@ -54,10 +55,12 @@ void bind_functions(nb::module_& m) {
       .value("ROUND_COPIES", Purpose::round_copies, "copies that a generation of boosting learns from")
       .value("ROUND_SUBSETS", Purpose::round_subsets, "atoms that some rounds of boosting share")
       .value("SHARED_ATOMS", Purpose::shared_atoms, "atoms that all trees share");
-  m.def("derive", [](std::uint64_t key, std::uint64_t index) { return derive(key, index); }, "key"_a, "index"_a,
-        "Return the key of a numbered stream below a key.");
-  m.def("tree_key", [](std::uint64_t seed, std::uint64_t tree) { return tree_key(seed, tree); }, "seed"_a, "tree"_a,
-        "Return the key of a tree's random numbers, or of a purpose's.");
+  m.def(
+      "derive", [](std::uint64_t key, std::uint64_t index) { return derive(key, index); }, "key"_a, "index"_a,
+      "Return the key of a numbered stream below a key.");
+  m.def(
+      "tree_key", [](std::uint64_t seed, std::uint64_t tree) { return tree_key(seed, tree); }, "seed"_a, "tree"_a,
+      "Return the key of a tree's random numbers, or of a purpose's.");
   m.def("tree_key", [](std::uint64_t seed, Purpose purpose) { return tree_key(seed, purpose); }, "seed"_a, "purpose"_a);
   m.def(
       "stream",
@@ -79,9 +82,12 @@ void bind_functions(nb::module_& m) {
         }
       },
       "key"_a, "ranks"_a, nb::arg("out").noconvert(), "Write uniform numbers in [0, 1), a row of them for each numbered sample.");
-  m.def("exp", [](const Vector<double>& x) { return apply_to(x, portable_exp); }, "x"_a, "Return exponentials, the same on every platform.");
-  m.def("log", [](const Vector<double>& x) { return apply_to(x, portable_log); }, "x"_a,
-        "Return logarithms of positive numbers, the same on every platform.");
+  m.def(
+      "exp", [](const Vector<double>& x) { return apply_to(x, portable_exp); }, "x"_a,
+      "Return exponentials, the same on every platform.");
+  m.def(
+      "log", [](const Vector<double>& x) { return apply_to(x, portable_log); }, "x"_a,
+      "Return logarithms of positive numbers, the same on every platform.");
   m.def(
       "softmax",
       [](const Matrix<double>& scores, const OutMatrix<double>& out) {

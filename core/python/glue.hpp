@@ -72,7 +72,8 @@ AnyVector to_narrow_numpy(const std::vector<T>& values) {
       if (v != std::floor(v) || std::abs(v) >= 128) return to(T{});
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   const auto fits = [&]<class Narrow>(Narrow) {
-    if constexpr (std::is_floating_point_v<T>) return *low >= std::numeric_limits<Narrow>::min() && *high <= std::numeric_limits<Narrow>::max();
+    if constexpr (std::is_floating_point_v<T>)
+      return *low >= std::numeric_limits<Narrow>::min() && *high <= std::numeric_limits<Narrow>::max();
     else return std::in_range<Narrow>(*low) && std::in_range<Narrow>(*high);
   };
   if (fits(std::uint8_t{})) return to(std::uint8_t{});

@@ -47,7 +47,8 @@ void bind_layout(nb::module_& m) {
   nb::class_<Plane>(m, "Plane", "One view of the sample in a row, summed cumulatively along some axes.")
       .def(
           "__init__",
-          [](Plane* self, const View& view, const std::vector<std::uint32_t>& prefixed_axes, const std::vector<std::uint32_t>& circular_axes,
+          [](Plane* self, const View& view, const std::vector<std::uint32_t>& prefixed_axes,
+             const std::vector<std::uint32_t>& circular_axes,
              bool pooled) { new (self) Plane{view, to_mask(prefixed_axes), to_mask(circular_axes), pooled}; },
           "view"_a, "prefixed_axes"_a, "circular_axes"_a, "pooled"_a)
       .def_ro("view", &Plane::view)

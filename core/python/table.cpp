@@ -27,7 +27,9 @@ void bind_table(nb::module_& m) {
       .def_prop_ro("features", &Table::features)
       .def_prop_ro(
           "hash",
-          [](const Table& self) { return nb::ndarray<nb::numpy, const std::uint64_t, nb::ndim<1>>(self.hash().data(), {self.rows()}); },
+          [](const Table& self) {
+            return nb::ndarray<nb::numpy, const std::uint64_t, nb::ndim<1>>(self.hash().data(), {self.rows()});
+          },
           nb::rv_policy::reference_internal, "A hash of each row's values; an array that keeps the table alive.");
   m.def(
       "hash_rows",

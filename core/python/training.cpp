@@ -13,7 +13,8 @@ const Names<CriterionKind> criteria{{"gini", CriterionKind::gini},
                                     {"gradient", CriterionKind::gradient}};
 const Names<Splitter> splitters{{"exact", Splitter::exact}, {"histogram", Splitter::histogram}, {"random", Splitter::random}};
 
-using RuleState = std::tuple<std::string, std::string, std::size_t, std::vector<std::uint64_t>, std::vector<double>, std::size_t, std::vector<double>>;
+using RuleState = std::tuple<std::string, std::string, std::size_t, std::vector<std::uint64_t>, std::vector<double>, std::size_t,
+                             std::vector<double>>;
 
 RuleState state_of(const GrowthRule& rule) {
   return {name_of(rule.criterion, criteria),
@@ -48,7 +49,8 @@ void bind_training(nb::module_& m) {
       .def(
           "__init__",
           [](GrowthRule* self, const std::string& criterion, const std::string& splitter, std::size_t candidates) {
-            new (self) GrowthRule{.criterion = parse(criterion, criteria), .splitter = parse(splitter, splitters), .candidates = candidates};
+            new (self) GrowthRule{
+                .criterion = parse(criterion, criteria), .splitter = parse(splitter, splitters), .candidates = candidates};
           },
           "criterion"_a, "splitter"_a, "candidates"_a)
       .def_prop_ro("criterion", [](const GrowthRule& self) { return name_of(self.criterion, criteria); })
@@ -87,8 +89,9 @@ void bind_training(nb::module_& m) {
           },
           "classes"_a, "class_count"_a)
       .def_static(
-          "of_values", [](const Vector<std::int64_t>& values, int bits) { return Targets{.values = to_vector(values), .bits = bits}; }, "values"_a, "bits"_a,
-          "Targets in fixed point: multiples of 2^-bits.")
+          "of_values",
+          [](const Vector<std::int64_t>& values, int bits) { return Targets{.values = to_vector(values), .bits = bits}; },
+          "values"_a, "bits"_a, "Targets in fixed point: multiples of 2^-bits.")
       .def_static(
           "of_gradients",
           [](const Gradients& gradients, double l2_regularization, double learning_rate, double largest_leaf) {
@@ -112,7 +115,8 @@ void bind_training(nb::module_& m) {
       .def("__getstate__",
            [](const Targets& self) {
              require(self.gradients == nullptr, "targets of boosting stay in their process");
-             return std::tuple(to_numpy(std::vector(self.classes)), self.class_count, to_numpy(std::vector(self.values)), self.bits);
+             return std::tuple(to_numpy(std::vector(self.classes)), self.class_count, to_numpy(std::vector(self.values)),
+                               self.bits);
            })
       .def("__setstate__", [](Targets& self, const TargetState& state) {
         const auto& [classes, class_count, values, bits] = state;

@@ -18,7 +18,8 @@ std::vector<std::uint64_t> root_keys(const Vector<std::uint64_t>& tree_keys) {
 }
 
 template <class Threshold>
-auto find_leaves(const Subset& self, const Vector<std::int32_t>& next, const Vector<Threshold>& threshold, const Vector<std::uint32_t>& picked) {
+auto find_leaves(const Subset& self, const Vector<std::int32_t>& next, const Vector<Threshold>& threshold,
+                 const Vector<std::uint32_t>& picked) {
   require(self.filled(), "the subset has no values yet");
   require(threshold.size() == next.size(), "thresholds need one entry per node");
   std::vector<std::int32_t> leaf(self.rows());
@@ -35,8 +36,8 @@ void bind_trees(nb::module_& m) {
   nb::class_<Leaves>(m, "Leaves", "What leaves say: distributions over classes, or values.")
       .def_static(
           "of_classes",
-          [](std::size_t class_count, const Vector<std::uint32_t>& distribution_size, const Vector<std::uint32_t>& distribution_class,
-             const Vector<std::uint32_t>& distribution_weight) {
+          [](std::size_t class_count, const Vector<std::uint32_t>& distribution_size,
+             const Vector<std::uint32_t>& distribution_class, const Vector<std::uint32_t>& distribution_weight) {
             require(class_count > 0, "damaged forest: there are no classes");
             return Leaves{.class_count = class_count,
                           .distribution_size = to_vector(distribution_size),
@@ -45,24 +46,43 @@ void bind_trees(nb::module_& m) {
           },
           "class_count"_a, "distribution_size"_a, "distribution_class"_a, "distribution_weight"_a)
       .def_static(
-          "of_values", [](const Vector<double>& value, std::size_t width) { return Leaves{.value = to_vector(value), .width = width}; }, "value"_a, "width"_a,
-          "`width` numbers for each leaf, one leaf after the other.")
-      .def_prop_ro("distribution_size", [](const Leaves& self) { return to_narrow_numpy(self.distribution_size); }, nb::rv_policy::automatic)
-      .def_prop_ro("distribution_class", [](const Leaves& self) { return to_narrow_numpy(self.distribution_class); }, nb::rv_policy::automatic)
-      .def_prop_ro("distribution_weight", [](const Leaves& self) { return to_narrow_numpy(self.distribution_weight); }, nb::rv_policy::automatic)
-      .def_prop_ro("value", [](const Leaves& self) { return to_numpy(std::vector<double>(self.value)); }, nb::rv_policy::automatic);
+          "of_values",
+          [](const Vector<double>& value, std::size_t width) { return Leaves{.value = to_vector(value), .width = width}; },
+          "value"_a, "width"_a, "`width` numbers for each leaf, one leaf after the other.")
+      .def_prop_ro(
+          "distribution_size", [](const Leaves& self) { return to_narrow_numpy(self.distribution_size); },
+          nb::rv_policy::automatic)
+      .def_prop_ro(
+          "distribution_class", [](const Leaves& self) { return to_narrow_numpy(self.distribution_class); },
+          nb::rv_policy::automatic)
+      .def_prop_ro(
+          "distribution_weight", [](const Leaves& self) { return to_narrow_numpy(self.distribution_weight); },
+          nb::rv_policy::automatic)
+      .def_prop_ro(
+          "value", [](const Leaves& self) { return to_numpy(std::vector<double>(self.value)); }, nb::rv_policy::automatic);
 
-  nb::class_<Trees>(m, "Trees", "The nodes of trees, one tree after the other. Arrays are read in the narrowest type that holds them.")
-      .def_prop_ro("tree_size", [](const Trees& self) { return to_numpy(std::vector<std::uint32_t>(self.tree_size)); }, nb::rv_policy::automatic)
-      .def_prop_ro("next", [](const Trees& self) { return to_narrow_numpy(self.next); }, nb::rv_policy::automatic)
-      .def_prop_ro("threshold",
-                   [](const Trees& self) { return self.real_threshold.empty() ? to_narrow_numpy(self.threshold) : to_narrow_numpy(self.real_threshold); }, nb::rv_policy::automatic)
-      .def_prop_ro("weight", [](const Trees& self) { return to_narrow_numpy(self.weight); }, nb::rv_policy::automatic)
-      .def_prop_ro("gain", [](const Trees& self) { return to_numpy(std::vector<float>(self.gain)); }, nb::rv_policy::automatic)
+  nb::class_<Trees>(m, "Trees",
+                    "The nodes of trees, one tree after the other. Arrays are read in the narrowest type that holds them.")
+      .def_prop_ro(
+          "tree_size", [](const Trees& self) { return to_numpy(std::vector<std::uint32_t>(self.tree_size)); },
+          nb::rv_policy::automatic)
+      .def_prop_ro(
+          "next", [](const Trees& self) { return to_narrow_numpy(self.next); }, nb::rv_policy::automatic)
+      .def_prop_ro(
+          "threshold",
+          [](const Trees& self) {
+            return self.real_threshold.empty() ? to_narrow_numpy(self.threshold) : to_narrow_numpy(self.real_threshold);
+          },
+          nb::rv_policy::automatic)
+      .def_prop_ro(
+          "weight", [](const Trees& self) { return to_narrow_numpy(self.weight); }, nb::rv_policy::automatic)
+      .def_prop_ro(
+          "gain", [](const Trees& self) { return to_numpy(std::vector<float>(self.gain)); }, nb::rv_policy::automatic)
       .def_ro("atoms", &Trees::atoms, "One atom per node; those of leaves have no terms.")
       .def_ro("leaves", &Trees::leaves)
-      .def_prop_ro("picked", [](const Trees& self) { return to_numpy(std::vector<std::uint32_t>(self.picked)); }, nb::rv_policy::automatic,
-                   "The atom of its subset that each split has; empty for other trees.");
+      .def_prop_ro(
+          "picked", [](const Trees& self) { return to_numpy(std::vector<std::uint32_t>(self.picked)); }, nb::rv_policy::automatic,
+          "The atom of its subset that each split has; empty for other trees.");
 
   nb::class_<Subset>(m, "Subset", "A few atoms of a dictionary, drawn for many nodes, and their values for the rows of a table.")
       .def(
@@ -100,8 +120,8 @@ void bind_trees(nb::module_& m) {
 
   m.def(
       "grow_trees",
-      [](const Table& table, const Dictionary& dictionary, const Vector<std::uint64_t>& tree_keys, const Bags& bags, const Targets& targets,
-         const GrowthRule& rule, const StopFlag& stop) {
+      [](const Table& table, const Dictionary& dictionary, const Vector<std::uint64_t>& tree_keys, const Bags& bags,
+         const Targets& targets, const GrowthRule& rule, const StopFlag& stop) {
         const std::vector<std::uint64_t> keys = root_keys(tree_keys);
         nb::gil_scoped_release release;
         Trees grown;
@@ -113,8 +133,8 @@ void bind_trees(nb::module_& m) {
       "Grow one tree for each key and bag. Children count within a tree, payloads of leaves within the call.");
   m.def(
       "grow_on_subset",
-      [](const Subset& subset, const Vector<std::uint64_t>& tree_keys, const Bags& bags, const Targets& targets, const GrowthRule& rule,
-         const StopFlag& stop) {
+      [](const Subset& subset, const Vector<std::uint64_t>& tree_keys, const Bags& bags, const Targets& targets,
+         const GrowthRule& rule, const StopFlag& stop) {
         const std::vector<std::uint64_t> keys = root_keys(tree_keys);
         nb::gil_scoped_release release;
         Trees grown;
@@ -122,5 +142,6 @@ void bind_trees(nb::module_& m) {
         grow_on_subset(subset, keys, bags, targets, rule, std::ref(watch), grown);
         return grown;
       },
-      "subset"_a, "tree_keys"_a, "bags"_a, "targets"_a, "rule"_a, "stop"_a, "The same where nodes choose among the atoms of a subset.");
+      "subset"_a, "tree_keys"_a, "bags"_a, "targets"_a, "rule"_a, "stop"_a,
+      "The same where nodes choose among the atoms of a subset.");
 }

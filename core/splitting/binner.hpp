@@ -19,7 +19,9 @@ class Binner {
   Binner() = default;
   explicit Binner(Range<Value> range) : min_(range.min) {
     if constexpr (narrow) {
-      const std::uint64_t distinct = std::uint64_t{static_cast<std::uint32_t>(range.max) - static_cast<std::uint32_t>(range.min)} + 1;
+      const std::uint64_t distinct = std::uint64_t{static_cast<std::uint32_t>(range.max) -
+                                                   static_cast<std::uint32_t>(range.min)} +
+                                     1;
       one_value_per_bin_ = distinct <= bin_count;
       factor_ = one_value_per_bin_ ? std::uint64_t{1} << 32 : (std::uint64_t{bin_count} << 32) / distinct;
     } else {
@@ -68,8 +70,7 @@ class Binner {
   static double distance(Value from, Value to) {
     if constexpr (std::is_integral_v<Value>)
       return static_cast<double>(static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from));
-    else
-      return to - from;
+    else return to - from;
   }
 
   Value min_{};

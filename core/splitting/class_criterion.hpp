@@ -146,9 +146,7 @@ class ClassCriterion {
     left_weight_ += w;
   }
 
-  double score() const {
-    return Impurity::score(left_sum_, left_weight_, right_sum_, total_weight_ - left_weight_);
-  }
+  double score() const { return Impurity::score(left_sum_, left_weight_, right_sum_, total_weight_ - left_weight_); }
 
   std::uint64_t left_weight() const { return left_weight_; }
 
@@ -177,9 +175,12 @@ class ClassCriterion {
   static void make_keys(const std::uint16_t* const* from, std::size_t i, const std::uint32_t* code, std::uint32_t* keys) {
     make_coded_keys(from, i, code, keys);
   }
-  void highest_scores(const std::uint32_t* keys, std::size_t size, float* highest) const { highest_coded_scores(keys, size, totals(), highest); }
+  void highest_scores(const std::uint32_t* keys, std::size_t size, float* highest) const {
+    highest_coded_scores(keys, size, totals(), highest);
+  }
   GiniTotals totals() const {
-    return {static_cast<std::uint32_t>(total_sum_), static_cast<std::uint32_t>(total_weight_), static_cast<std::uint32_t>(total_.size())};
+    return {static_cast<std::uint32_t>(total_sum_), static_cast<std::uint32_t>(total_weight_),
+            static_cast<std::uint32_t>(total_.size())};
   }
 
   // The best split of a lane of sorted keys, if better than `score`; else one after no rows.
@@ -195,7 +196,8 @@ class ClassCriterion {
       products += weight * Codes::class_total(key);
       left_weight += weight;
       if (Codes::value(key) == Codes::value(keys[(i + 1) * lanes])) continue;
-      const double here = Impurity::score(left_sum, left_weight, total_sum - 2 * products + left_sum, total_weight_ - left_weight);
+      const double here = Impurity::score(left_sum, left_weight, total_sum - 2 * products + left_sum,
+                                          total_weight_ - left_weight);
       if (here > best.score) best = {here, i + 1};
     }
     return best;
@@ -225,8 +227,12 @@ class ClassCriterion {
       }
     };
     const auto add_lanes = [&](auto used) {
-      if (narrow()) add(narrow_bins_.data(), [](std::size_t c) { return c / 2 * pair_stride + c % 2; }, std::integral_constant<std::size_t, 2>{}, used);
-      else add(bins_.data(), [](std::size_t c) { return c * (bin_count * lanes); }, std::integral_constant<std::size_t, 1>{}, used);
+      if (narrow())
+        add(
+            narrow_bins_.data(), [](std::size_t c) { return c / 2 * pair_stride + c % 2; },
+            std::integral_constant<std::size_t, 2>{}, used);
+      else
+        add(bins_.data(), [](std::size_t c) { return c * (bin_count * lanes); }, std::integral_constant<std::size_t, 1>{}, used);
     };
     if (chunk.used > lanes / 2) add_lanes(std::integral_constant<std::size_t, lanes>{});
     else add_lanes(std::integral_constant<std::size_t, lanes / 2>{});
@@ -350,7 +356,8 @@ class ClassCriterion {
     if (fixed == 0) left_pairs_.assign(pairs, PairVector{});
     PairVector* const left = fixed != 0 ? kept : left_pairs_.data();
     const PairVector one = all_pairs(1, 1);
-    const auto all_squares = all_lanes(static_cast<std::int32_t>(total_sum_)), all_weight = all_lanes(static_cast<std::int32_t>(total_weight_));
+    const auto all_squares = all_lanes(static_cast<std::int32_t>(total_sum_)),
+               all_weight = all_lanes(static_cast<std::int32_t>(total_weight_));
     auto heaviest = all_lanes<std::int32_t>(0), before = heaviest;
     auto highest = all_lanes(0.0f);
     for (std::size_t b = 0; b < bin_count; ++b) {
@@ -364,15 +371,19 @@ class ClassCriterion {
         weight = weight + multiply_pairs(left[p], one);
       }
       const auto right = right_squares<LaneVector<std::int32_t>>(all_squares, products, squares);
-      const auto left_weight = convert_lanes<float, std::int32_t>(weight), right_weight = convert_lanes<float, std::int32_t>(all_weight - weight);
-      const auto score = (convert_lanes<float, std::int32_t>(squares) * right_weight + convert_lanes<float, std::int32_t>(right) * left_weight) /
+      const auto left_weight = convert_lanes<float, std::int32_t>(weight),
+                 right_weight = convert_lanes<float, std::int32_t>(all_weight - weight);
+      const auto score = (convert_lanes<float, std::int32_t>(squares) * right_weight +
+                          convert_lanes<float, std::int32_t>(right) * left_weight) /
                          (left_weight * right_weight);
       store_lanes<std::int32_t>(squares, scan.left_sum[b]);
       store_lanes<std::int32_t>(right, scan.right_sum[b]);
       store_lanes<std::int32_t>(weight, scan.left_weight[b]);
       store_lanes<float>(score, scan.score[b]);
       highest = higher_lanes<float>(score, highest);
-      heaviest = higher_lanes<std::int32_t>((weight - before) * all_lanes<std::int32_t>(bin_count) + all_lanes(static_cast<std::int32_t>(bin_count - 1 - b)), heaviest);
+      heaviest = higher_lanes<std::int32_t>(
+          (weight - before) * all_lanes<std::int32_t>(bin_count) + all_lanes(static_cast<std::int32_t>(bin_count - 1 - b)),
+          heaviest);
       before = weight;
     }
     store_lanes<float>(highest, scan.highest);

@@ -46,7 +46,8 @@ class CriterionSearch final : public NodeSearch<Value> {
   double gain(double score, double tree_weight) const override { return criterion_.gain(score, tree_weight); }
   std::size_t append_leaf(Leaves& leaves) override { return criterion_.append_leaf(leaves); }
 
-  void look(const NodeRows& node, const AtomList& atoms, std::size_t first, std::size_t end, Stream& thresholds, const Poll& poll) override {
+  void look(const NodeRows& node, const AtomList& atoms, std::size_t first, std::size_t end, Stream& thresholds,
+            const Poll& poll) override {
     auto& best = this->best;
     const std::size_t stride = whole_blocks(node.size);
     const std::size_t group = std::clamp<std::size_t>(values_at_once / stride, 1, end - first);
@@ -80,26 +81,29 @@ std::unique_ptr<NodeSearch<Value>> search_by_gini(Splitter splitter, const Targe
 template <class Value>
 std::unique_ptr<NodeSearch<Value>> search_by_entropy(Splitter splitter, const Targets& targets, Projection<Value>& projection);
 template <class Value>
-std::unique_ptr<NodeSearch<Value>> search_by_squared_error(Splitter splitter, const Targets& targets, Projection<Value>& projection);
+std::unique_ptr<NodeSearch<Value>> search_by_squared_error(Splitter splitter, const Targets& targets,
+                                                           Projection<Value>& projection);
 template <class Value>
 std::unique_ptr<NodeSearch<Value>> search_by_poisson(Splitter splitter, const Targets& targets, Projection<Value>& projection);
 template <class Value>
-std::unique_ptr<NodeSearch<Value>> search_by_absolute_error(Splitter splitter, const Targets& targets, Projection<Value>& projection);
+std::unique_ptr<NodeSearch<Value>> search_by_absolute_error(Splitter splitter, const Targets& targets,
+                                                            Projection<Value>& projection);
 template <class Value>
 std::unique_ptr<NodeSearch<Value>> search_by_gradient(Splitter splitter, const Targets& targets, Projection<Value>& projection);
 
 }  // namespace morf
 
 // Defines and compiles search_by_NAME. CRITERION is an expression of `targets`.
-#define MORFOREST_SEARCH_BY(NAME, CRITERION)                                                                                        \
-  namespace morf {                                                                                                                  \
-  template <class Value>                                                                                                            \
-  std::unique_ptr<NodeSearch<Value>> search_by_##NAME(Splitter splitter, const Targets& targets, Projection<Value>& projection) {    \
-    auto criterion = CRITERION;                                                                                                     \
-    return std::make_unique<CriterionSearch<Value, decltype(criterion)>>(projection, std::move(criterion), splitter);               \
-  }                                                                                                                                 \
-  template std::unique_ptr<NodeSearch<std::uint16_t>> search_by_##NAME(Splitter, const Targets&, Projection<std::uint16_t>&);       \
-  template std::unique_ptr<NodeSearch<std::int32_t>> search_by_##NAME(Splitter, const Targets&, Projection<std::int32_t>&);         \
-  template std::unique_ptr<NodeSearch<std::int64_t>> search_by_##NAME(Splitter, const Targets&, Projection<std::int64_t>&);         \
-  template std::unique_ptr<NodeSearch<double>> search_by_##NAME(Splitter, const Targets&, Projection<double>&);                     \
+#define MORFOREST_SEARCH_BY(NAME, CRITERION)                                                                                  \
+  namespace morf {                                                                                                            \
+  template <class Value>                                                                                                      \
+  std::unique_ptr<NodeSearch<Value>> search_by_##NAME(Splitter splitter, const Targets& targets,                              \
+                                                      Projection<Value>& projection) {                                        \
+    auto criterion = CRITERION;                                                                                               \
+    return std::make_unique<CriterionSearch<Value, decltype(criterion)>>(projection, std::move(criterion), splitter);         \
+  }                                                                                                                           \
+  template std::unique_ptr<NodeSearch<std::uint16_t>> search_by_##NAME(Splitter, const Targets&, Projection<std::uint16_t>&); \
+  template std::unique_ptr<NodeSearch<std::int32_t>> search_by_##NAME(Splitter, const Targets&, Projection<std::int32_t>&);   \
+  template std::unique_ptr<NodeSearch<std::int64_t>> search_by_##NAME(Splitter, const Targets&, Projection<std::int64_t>&);   \
+  template std::unique_ptr<NodeSearch<double>> search_by_##NAME(Splitter, const Targets&, Projection<double>&);               \
   }

@@ -21,8 +21,8 @@ class GradientCriterion {
   static constexpr bool has_counts = false;
 
   GradientCriterion(const Gradients& of, LeafRule leaf)
-      : of_(&of), leaf_(leaf), stride_(of.stride()), outputs_(of.outputs()), l2_(leaf.l2 / of.curvature_unit(Gradients::coarse_bits)),
-        total_(stride_), left_(stride_), lane_left_(stride_ * lanes) {}
+      : of_(&of), leaf_(leaf), stride_(of.stride()), outputs_(of.outputs()),
+        l2_(leaf.l2 / of.curvature_unit(Gradients::coarse_bits)), total_(stride_), left_(stride_), lane_left_(stride_ * lanes) {}
 
   [[gnu::noinline]] void begin_node(const NodeRows& node) {
     node_ = node;

@@ -37,7 +37,8 @@ class Gradients {
     const std::size_t size = rows_ * outputs_;
     gradient_exponent_ = exponent(gradient, size);
     curvature_exponent_ = exponent(curvature, size);
-    const double fine_gradient = std::ldexp(1.0, fine_bits - gradient_exponent_), fine_curvature = std::ldexp(1.0, fine_bits - curvature_exponent_);
+    const double fine_gradient = std::ldexp(1.0, fine_bits - gradient_exponent_),
+                 fine_curvature = std::ldexp(1.0, fine_bits - curvature_exponent_);
     for (std::size_t i = 0; i < size; ++i) gradient_[i] = static_cast<std::int32_t>(std::rint(gradient[i] * fine_gradient));
     for (std::size_t i = 0; i < size; ++i) curvature_[i] = static_cast<std::int32_t>(std::rint(curvature[i] * fine_curvature));
     const std::int32_t half = std::int32_t{1} << (fine_bits - coarse_bits - 1);

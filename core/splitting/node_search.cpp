@@ -5,7 +5,8 @@
 namespace morf {
 
 template <class Value>
-std::unique_ptr<NodeSearch<Value>> make_node_search(CriterionKind criterion, Splitter splitter, const Targets& targets, Projection<Value>& projection) {
+std::unique_ptr<NodeSearch<Value>> make_node_search(CriterionKind criterion, Splitter splitter, const Targets& targets,
+                                                    Projection<Value>& projection) {
   switch (criterion) {
     case CriterionKind::gini: return search_by_gini(splitter, targets, projection);
     case CriterionKind::entropy: return search_by_entropy(splitter, targets, projection);
@@ -17,9 +18,12 @@ std::unique_ptr<NodeSearch<Value>> make_node_search(CriterionKind criterion, Spl
   return search_by_gradient(splitter, targets, projection);
 }
 
-template std::unique_ptr<NodeSearch<std::uint16_t>> make_node_search(CriterionKind, Splitter, const Targets&, Projection<std::uint16_t>&);
-template std::unique_ptr<NodeSearch<std::int32_t>> make_node_search(CriterionKind, Splitter, const Targets&, Projection<std::int32_t>&);
-template std::unique_ptr<NodeSearch<std::int64_t>> make_node_search(CriterionKind, Splitter, const Targets&, Projection<std::int64_t>&);
+template std::unique_ptr<NodeSearch<std::uint16_t>> make_node_search(CriterionKind, Splitter, const Targets&,
+                                                                     Projection<std::uint16_t>&);
+template std::unique_ptr<NodeSearch<std::int32_t>> make_node_search(CriterionKind, Splitter, const Targets&,
+                                                                    Projection<std::int32_t>&);
+template std::unique_ptr<NodeSearch<std::int64_t>> make_node_search(CriterionKind, Splitter, const Targets&,
+                                                                    Projection<std::int64_t>&);
 template std::unique_ptr<NodeSearch<double>> make_node_search(CriterionKind, Splitter, const Targets&, Projection<double>&);
 
 }  // namespace morf

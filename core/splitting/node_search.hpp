@@ -36,7 +36,8 @@ class NodeSearch {
   virtual std::size_t append_leaf(Leaves& leaves) = 0;
 
   // Improves `best` with the atoms first .. end - 1. If it is one of them, best_values are its values.
-  virtual void look(const NodeRows& node, const AtomList& atoms, std::size_t first, std::size_t end, Stream& thresholds, const Poll& poll) = 0;
+  virtual void look(const NodeRows& node, const AtomList& atoms, std::size_t first, std::size_t end, Stream& thresholds,
+                    const Poll& poll) = 0;
 
   Projection<Value>& projection() { return *projection_; }
 
@@ -51,6 +52,7 @@ class NodeSearch {
 
 // The projection must outlive the search, and so must the targets.
 template <class Value>
-std::unique_ptr<NodeSearch<Value>> make_node_search(CriterionKind criterion, Splitter splitter, const Targets& targets, Projection<Value>& projection);
+std::unique_ptr<NodeSearch<Value>> make_node_search(CriterionKind criterion, Splitter splitter, const Targets& targets,
+                                                    Projection<Value>& projection);
 
 }  // namespace morf

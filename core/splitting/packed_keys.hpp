@@ -62,7 +62,8 @@ inline void make_coded_keys(const std::uint16_t* const* from, std::size_t i, con
   for (std::size_t k = 0; k < lanes; ++k) {
     const __m128i even = fours[k / 2], odd = fours[k / 2 + 4];
     const __m128i row = k % 2 == 0 ? _mm_unpacklo_epi16(even, odd) : _mm_unpackhi_epi16(even, odd);
-    const __m256i key = _mm256_or_si256(_mm256_slli_epi32(_mm256_cvtepu16_epi32(row), Codes::bits), _mm256_set1_epi32(static_cast<int>(code[k])));
+    const __m256i key = _mm256_or_si256(_mm256_slli_epi32(_mm256_cvtepu16_epi32(row), Codes::bits),
+                                        _mm256_set1_epi32(static_cast<int>(code[k])));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(keys + k * lanes), key);
   }
 }
@@ -96,9 +97,9 @@ void highest_coded_scores(const std::uint32_t* keys, std::size_t size, const Gin
     left_weight = _mm256_add_epi32(left_weight, weight);
     const __m256i right_sum = _mm256_add_epi32(_mm256_sub_epi32(all_squares, _mm256_add_epi32(products, products)), left_sum);
     const __m256 lw = _mm256_cvtepi32_ps(left_weight), rw = _mm256_sub_ps(all_weight, lw);
-    const __m256 score = _mm256_div_ps(_mm256_add_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(left_sum), rw),
-                                                     _mm256_mul_ps(_mm256_cvtepi32_ps(right_sum), lw)),
-                                       _mm256_mul_ps(lw, rw));
+    const __m256 score = _mm256_div_ps(
+        _mm256_add_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(left_sum), rw), _mm256_mul_ps(_mm256_cvtepi32_ps(right_sum), lw)),
+        _mm256_mul_ps(lw, rw));
     const __m256i same = _mm256_cmpeq_epi32(_mm256_srli_epi32(key, Codes::bits), _mm256_srli_epi32(next, Codes::bits));
     best = _mm256_max_ps(_mm256_andnot_ps(_mm256_castsi256_ps(same), score), best);
     key = next;

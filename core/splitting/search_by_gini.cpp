@@ -1,4 +1,4 @@
-#include "splitting/criterion_search.hpp"
 #include "splitting/class_criterion.hpp"
+#include "splitting/criterion_search.hpp"
 
 MORFOREST_SEARCH_BY(gini, (ClassCriterion<Gini>(targets.classes.data(), targets.class_count)))

@@ -48,7 +48,8 @@ struct KeyedOrder {
 // Moves the rows of a node from right to left in an order, and returns the last row on the left of the best split, whose score is
 // written to `best_score` if it is higher than what stands there; else the number of rows.
 template <bool limited, class Criterion, class Order>
-[[gnu::noinline]] std::size_t scan_order(Criterion& criterion, const NodeRows& node, SideLimits limits, const Order order, double& best_score) {
+[[gnu::noinline]] std::size_t scan_order(Criterion& criterion, const NodeRows& node, SideLimits limits, const Order order,
+                                         double& best_score) {
   criterion.begin_scan();
   std::uint64_t left_count = 0;
   double best = best_score;
@@ -78,8 +79,8 @@ struct BinBests {
 
 // `bin_rows` are the counts of the bins, where sides are limited; else null.
 template <class Criterion>
-[[gnu::noinline]] void scan_wide_bins(Criterion& criterion, const NodeRows& node, SideLimits limits, const std::uint64_t* bin_rows, std::size_t used,
-                                      BinBests& found) {
+[[gnu::noinline]] void scan_wide_bins(Criterion& criterion, const NodeRows& node, SideLimits limits,
+                                      const std::uint64_t* bin_rows, std::size_t used, BinBests& found) {
   double score[lanes];
   std::uint64_t left_count[lanes] = {};
   std::uint32_t bin_weight[lanes];
@@ -113,9 +114,8 @@ class SplitSearch : public ValueSearch<Value> {
 
   // Improves `best` with the candidates first .. first + candidates - 1, whose values are values[j * stride + i] within
   // ranges[j]. The stride is at least whole_blocks(node.size).
-  void operator()(const NodeRows& node, Criterion& criterion, const Value* values, std::size_t stride,
-                  const Range<Value>* ranges, std::size_t first, std::size_t candidates, Stream& thresholds,
-                  Split<Value>& best) {
+  void operator()(const NodeRows& node, Criterion& criterion, const Value* values, std::size_t stride, const Range<Value>* ranges,
+                  std::size_t first, std::size_t candidates, Stream& thresholds, Split<Value>& best) {
     node_ = &node;
     criterion_ = &criterion;
     best_ = &best;
@@ -135,13 +135,15 @@ class SplitSearch : public ValueSearch<Value> {
  private:
   using Base = ValueSearch<Value>;
   using Base::best_, Base::best_binner_, Base::limits_, Base::node_, Base::ranges_, Base::splitter_, Base::varying_;
-  using Base::crowded, Base::find_neighbours, Base::limited, Base::list_varying, Base::offer, Base::offer_bin, Base::sides_allowed, Base::width;
+  using Base::crowded, Base::find_neighbours, Base::limited, Base::list_varying, Base::offer, Base::offer_bin,
+      Base::sides_allowed, Base::width;
 
   // Decided by counts and not by rows, so that a row of count two is the same as the row twice.
   bool use_bins() const {
     if constexpr (!Criterion::has_bins) return false;
-    else return splitter_ == Splitter::histogram && node_->total_count > small_node &&
-                bin_count * criterion_->bin_width() <= 16 * node_->total_count;
+    else
+      return splitter_ == Splitter::histogram && node_->total_count > small_node &&
+             bin_count * criterion_->bin_width() <= 16 * node_->total_count;
   }
 
   // Offers the best split of a candidate whose rows stand in an order.
@@ -149,7 +151,8 @@ class SplitSearch : public ValueSearch<Value> {
   void scan(const Value* values, std::size_t candidate, const Order& order) {
     const std::size_t size = node_->size;
     double score = best_->score;
-    const std::size_t at = limited() ? scan_order<true>(*criterion_, *node_, limits_, order, score) : scan_order<false>(*criterion_, *node_, limits_, order, score);
+    const std::size_t at = limited() ? scan_order<true>(*criterion_, *node_, limits_, order, score)
+                                     : scan_order<false>(*criterion_, *node_, limits_, order, score);
     if (at < size) offer(score, candidate, values[order.position(at)], values[order.position(at + 1)]);
   }
 
@@ -162,8 +165,7 @@ class SplitSearch : public ValueSearch<Value> {
       if (widest < (std::uint64_t{1} << 55) && !limited() && criterion_->make_codes())
         return search_coded(values, stride, first, widest);
     }
-    if (widest < (1u << 24))
-      search_lanes<std::uint32_t>(keys32_, values, stride, first);
+    if (widest < (1u << 24)) search_lanes<std::uint32_t>(keys32_, values, stride, first);
     else if (widest < (std::uint64_t{1} << 55))
       search_lanes<std::int64_t>(keys64_, values, stride, first);  // signed: AVX2 compares no other
     else
@@ -203,7 +205,8 @@ class SplitSearch : public ValueSearch<Value> {
     const std::uint32_t* codes = criterion_->codes();
     if constexpr (sizeof(Value) == 2) {
       const std::uint16_t* from[lanes];
-      for (std::size_t lane = 0; lane < lanes; ++lane) from[lane] = values + varying_[std::min(group + lane, varying_.size() - 1)] * stride;
+      for (std::size_t lane = 0; lane < lanes; ++lane)
+        from[lane] = values + varying_[std::min(group + lane, varying_.size() - 1)] * stride;
       for (std::size_t i = 0; i < node_->size; i += row_block) Criterion::make_keys(from, i, codes + i, keys + i * lanes);
     } else {
       fill_keys(keys, values, stride, group, Code::bits, [codes](std::size_t i) { return codes[i]; });
@@ -250,7 +253,9 @@ class SplitSearch : public ValueSearch<Value> {
       const auto value = [&](std::size_t i) {
         const std::size_t at = lane + i * lanes;
         if constexpr (sizeof(Value) == 2) return static_cast<Value>(Code::value(keys32_[at]));
-        else return static_cast<Value>(ranges_[varying_[k]].min + static_cast<Value>(ranked ? keys64_[at] >> 8 : Code::value(keys32_[at])));
+        else
+          return static_cast<Value>(ranges_[varying_[k]].min +
+                                    static_cast<Value>(ranked ? keys64_[at] >> 8 : Code::value(keys32_[at])));
       };
       offer(found.score, first + varying_[k], value(found.rows - 1), value(found.rows));
     }
@@ -265,8 +270,7 @@ class SplitSearch : public ValueSearch<Value> {
     if (width(range) < (std::uint64_t{1} << 32)) {
       if constexpr (std::is_integral_v<Value>) {
         packed_.resize(size);
-        for (std::size_t i = 0; i < size; ++i)
-          packed_[i] = static_cast<std::uint64_t>(values[i] - range.min) << 32 | i;
+        for (std::size_t i = 0; i < size; ++i) packed_[i] = static_cast<std::uint64_t>(values[i] - range.min) << 32 | i;
         sort_packed(packed_, scratch_, static_cast<int>(std::bit_width(width(range))));
         scan(values, candidate, PackedOrder{packed_.data()});
       }
@@ -291,7 +295,8 @@ class SplitSearch : public ValueSearch<Value> {
       if (std::all_of(weights, weights + classes, [](std::uint32_t w) { return w == 0; })) continue;
       const double score = v == 0 ? minus_infinity : criterion_->score();
       if (score > found.score)
-        found = {score, candidate, static_cast<Value>(range.min + static_cast<Value>(below)), static_cast<Value>(range.min + static_cast<Value>(v))};
+        found = {score, candidate, static_cast<Value>(range.min + static_cast<Value>(below)),
+                 static_cast<Value>(range.min + static_cast<Value>(v))};
       for (std::size_t c = 0; c < classes; ++c)
         if (weights[c] != 0) criterion_->move_class(c, weights[c]);
       below = v;
@@ -306,7 +311,8 @@ class SplitSearch : public ValueSearch<Value> {
     best_binner_.reset();
     for (std::size_t group = 0; group < varying_.size(); group += lanes)
       search_bin_lanes(values, stride, first, &varying_[group], std::min(lanes, varying_.size() - group));
-    if (best_->score > before && best_binner_) find_neighbours(values + (best_->candidate - first) * stride, ranges_[best_->candidate - first]);
+    if (best_->score > before && best_binner_)
+      find_neighbours(values + (best_->candidate - first) * stride, ranges_[best_->candidate - first]);
   }
 
   void search_bin_lanes(const Value* values, std::size_t stride, std::size_t first, const std::size_t* candidate,
@@ -326,8 +332,7 @@ class SplitSearch : public ValueSearch<Value> {
       criterion_->add_to_bins(chunk_);
       if (limited)
         for (std::size_t lane = 0; lane < used; ++lane)
-          for (std::size_t i = 0; i < chunk_.size; ++i)
-            bin_rows_[chunk_.place[lane][i] + lane] += node_->count[chunk_.first + i];
+          for (std::size_t i = 0; i < chunk_.size; ++i) bin_rows_[chunk_.place[lane][i] + lane] += node_->count[chunk_.first + i];
     }
 
     if constexpr (Criterion::has_narrow_bins) {
@@ -336,14 +341,15 @@ class SplitSearch : public ValueSearch<Value> {
     BinBests bests;
     scan_wide_bins(*criterion_, *node_, limits_, limited ? bin_rows_.data() : nullptr, used, bests);
     for (std::size_t lane = 0; lane < used; ++lane)
-      if (!searched_crowded(values, stride, first, candidate[lane], binner[lane], bests.heaviest_bin[lane], bests.heaviest[lane]) &&
+      if (!searched_crowded(values, stride, first, candidate[lane], binner[lane], bests.heaviest_bin[lane],
+                            bests.heaviest[lane]) &&
           bests.score[lane] > best_->score)
         offer_bin(bests.score[lane], first, candidate[lane], binner[lane], bests.bin[lane]);
   }
 
   // The same from scores in single precision: only those that may be the highest are worth the exact expression.
-  void scan_narrow_bins(const Value* values, std::size_t stride, std::size_t first, const std::size_t* candidate, std::size_t used,
-                        const Binner<Value>* binner) {
+  void scan_narrow_bins(const Value* values, std::size_t stride, std::size_t first, const std::size_t* candidate,
+                        std::size_t used, const Binner<Value>* binner) {
     BinScan& scan = bin_scan_;
     criterion_->scan_bins(scan);
     if (limited()) {
@@ -358,7 +364,9 @@ class SplitSearch : public ValueSearch<Value> {
     }
     for (std::size_t lane = 0; lane < used; ++lane) {
       const auto heavy = static_cast<std::uint32_t>(scan.heaviest[lane]);
-      if (searched_crowded(values, stride, first, candidate[lane], binner[lane], bin_count - 1 - heavy % bin_count, heavy / bin_count)) continue;
+      if (searched_crowded(values, stride, first, candidate[lane], binner[lane], bin_count - 1 - heavy % bin_count,
+                           heavy / bin_count))
+        continue;
       const float bar = std::max(static_cast<float>(best_->score), scan.highest[lane]) * (1.0f - 0x1.0p-19f);
       if (!(scan.highest[lane] > 0.0f && scan.highest[lane] >= bar)) continue;
       double best_score = best_->score;

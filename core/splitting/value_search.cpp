@@ -43,7 +43,7 @@ void ValueSearch<Value>::find_neighbours(const Value* values, Range<Value> range
 
 template <class Value>
 bool ValueSearch<Value>::crowded(const Value* values, const Binner<Value>& binner, std::uint32_t b, std::uint64_t bin_weight,
-             Range<Value> range) const {
+                                 Range<Value> range) const {
   const std::uint64_t tolerated = node_->total_weight / 4;
   if (bin_weight <= tolerated) return false;
   // The first bin often holds a background of the lowest value.

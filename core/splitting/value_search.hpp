@@ -33,10 +33,8 @@ class ValueSearch {
   }
 
   static std::uint64_t width(Range<Value> range) {
-    if constexpr (std::is_integral_v<Value>)
-      return static_cast<std::uint64_t>(range.max) - static_cast<std::uint64_t>(range.min);
-    else
-      return ~std::uint64_t{0};
+    if constexpr (std::is_integral_v<Value>) return static_cast<std::uint64_t>(range.max) - static_cast<std::uint64_t>(range.min);
+    else return ~std::uint64_t{0};
   }
 
   // Every row has a count and a weight of at least one.
@@ -62,7 +60,8 @@ class ValueSearch {
 
   // Whether a heavy bin holds much besides its lowest or its highest value: the mark of heavy tails, where one far value
   // squeezes all others into a bin. A heavy bin of one repeated value (the background of an image) is harmless.
-  bool crowded(const Value* values, const Binner<Value>& binner, std::uint32_t b, std::uint64_t bin_weight, Range<Value> range) const;
+  bool crowded(const Value* values, const Binner<Value>& binner, std::uint32_t b, std::uint64_t bin_weight,
+               Range<Value> range) const;
 
   Splitter splitter_;
   SideLimits limits_;

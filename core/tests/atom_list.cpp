@@ -14,7 +14,8 @@ using namespace morf;
 
 static constexpr std::uint64_t certain = ~std::uint64_t{0};
 
-static void refuse(const RowLayout& layout, const AtomList& atoms, const char* what, const std::function<void(AtomList&)>& damage, bool real = false) {
+static void refuse(const RowLayout& layout, const AtomList& atoms, const char* what, const std::function<void(AtomList&)>& damage,
+                   bool real = false) {
   AtomList damaged = atoms;
   atoms.check(layout, real);
   damage(damaged);
@@ -40,7 +41,8 @@ TEST(sizes_cells_and_weights) {
   refuse(layout, atoms, "operations of reals", [](auto& a) { a.operation.resize(3); }, true);
   refuse(layout, atoms, "an operation without terms", [](auto& a) { a.operation.resize(3), a.operation[1].op = Op::max; });
   refuse(layout, atoms, "a pooled atom in a plain plane", [](auto& a) { a.operation.resize(3), a.operation[0].op = Op::max; });
-  refuse(layout, atoms, "a linear atom with a window", [](auto& a) { a.operation.resize(3), a.operation[0].window[1].count = 2; });
+  refuse(layout, atoms, "a linear atom with a window",
+         [](auto& a) { a.operation.resize(3), a.operation[0].window[1].count = 2; });
   refuse(layout, atoms, "a linear atom with a bias", [](auto& a) { a.operation.resize(3), a.operation[0].bias = 1; });
   const RowLayout summed({5}, {Plane{.prefixed_axes = 1}, Plane{.view = {.kind = View::Kind::square}}});
   CHECK_THROWS(std::invalid_argument, atoms.check(summed, true), "reals have no derived views");
@@ -48,10 +50,13 @@ TEST(sizes_cells_and_weights) {
 
 // A box of two by three in a pooled plane of four by five, moved over two by two positions.
 TEST(pooled_atoms_stay_inside_and_cancel) {
-  const RowLayout layout({4, 5}, {Plane{}, Plane{.prefixed_axes = 3, .pooled = true}, Plane{.view = {.kind = View::Kind::square}, .prefixed_axes = 3, .pooled = true}});
+  const RowLayout layout({4, 5}, {Plane{}, Plane{.prefixed_axes = 3, .pooled = true},
+                                  Plane{.view = {.kind = View::Kind::square}, .prefixed_axes = 3, .pooled = true}});
   const PlanePlace& place = layout.places[1];
   CHECK_EQUAL(place.lead, 6u);
-  const auto cell = [&](std::int64_t row, std::int64_t column) { return static_cast<std::uint32_t>(static_cast<std::int64_t>(place.begin + place.lead) + 5 * row + column); };
+  const auto cell = [&](std::int64_t row, std::int64_t column) {
+    return static_cast<std::uint32_t>(static_cast<std::int64_t>(place.begin + place.lead) + 5 * row + column);
+  };
   const AtomList atoms{.begin = {0, 4},
                        .cell = {cell(0, -1), cell(0, 2), cell(2, -1), cell(2, 2)},
                        .weight = {1.0, -1.0, -1.0, 1.0},
@@ -85,8 +90,10 @@ TEST(pooled_atoms_stay_inside_and_cancel) {
 }
 
 TEST(variances_are_sums_and_squares) {
-  const RowLayout layout({6}, {Plane{.prefixed_axes = 1}, Plane{.view = {.kind = View::Kind::square}, .prefixed_axes = 1}, Plane{}});
-  const AtomList atoms{.begin = {0, 4}, .cell = {1, 4, 7, 10}, .weight = {-1.0, 1.0, -3.0, 3.0}, .operation = {{.op = Op::variance}}};
+  const RowLayout layout({6},
+                         {Plane{.prefixed_axes = 1}, Plane{.view = {.kind = View::Kind::square}, .prefixed_axes = 1}, Plane{}});
+  const AtomList atoms{
+      .begin = {0, 4}, .cell = {1, 4, 7, 10}, .weight = {-1.0, 1.0, -3.0, 3.0}, .operation = {{.op = Op::variance}}};
   for (std::size_t t = 0; t < 4; ++t) {
     refuse(layout, atoms, "weight", [&](auto& a) { a.weight[t] *= 2; });
     refuse(layout, atoms, "sign", [&](auto& a) { a.weight[t] = -a.weight[t]; });
@@ -126,7 +133,8 @@ TEST(weights_cancel_if_the_sums_end) {
       if (axes >> axis & 1u)
         for (std::size_t i = weights.size(); i-- > static_cast<std::size_t>(place.stride[axis]);)
           weights[i - static_cast<std::size_t>(place.stride[axis])] += weights[i];
-    const bool ends = std::all_of(weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(place.lead), [](std::int64_t w) { return w == 0; });
+    const bool ends = std::all_of(weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(place.lead),
+                                  [](std::int64_t w) { return w == 0; });
     bool passes = true;
     try {
       atoms.check(layout, false);

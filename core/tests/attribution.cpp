@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "atoms/sampler.hpp"
 #include "check.hpp"
 #include "data.hpp"
-#include "atoms/sampler.hpp"
 
 using namespace morf;
 
@@ -114,7 +114,8 @@ void check_shares(Random& random, Seen& seen) {
     const Operation operation = atoms.operation.empty() ? Operation{} : atoms.operation[a];
     seen.pooled += operation.positions() > 1;
     std::vector<Shares::Part> parts;
-    const double mass = shares.add(&atoms.cell[atoms.begin[a]], &atoms.weight[atoms.begin[a]], atoms.begin[a + 1] - atoms.begin[a], operation, parts);
+    const double mass = shares.add(&atoms.cell[atoms.begin[a]], &atoms.weight[atoms.begin[a]],
+                                   atoms.begin[a + 1] - atoms.begin[a], operation, parts);
     const std::vector<double> sizes = sizes_by_hand(shape, features, plain, a);
     double total = 0.0;
     for (const double size : sizes) total += size;
@@ -128,10 +129,12 @@ void check_shares(Random& random, Seen& seen) {
         grid[part.cell * outputs + k] += static_cast<std::uint64_t>(static_cast<std::int64_t>(size) * amount[k]);
     }
     for (std::size_t feature = 0; feature < features; ++feature)
-      for (std::size_t k = 0; k < outputs; ++k) expected[feature * outputs + k] += static_cast<std::int64_t>(sizes[feature]) * amount[k];
+      for (std::size_t k = 0; k < outputs; ++k)
+        expected[feature * outputs + k] += static_cast<std::int64_t>(sizes[feature]) * amount[k];
   }
   shares.sum_up(grid.data(), outputs);
-  for (std::size_t i = 0; i < grid.size(); ++i) CHECK_EQUAL(static_cast<std::int64_t>(grid[i]), expected[i], "of", i, "shape", shape);
+  for (std::size_t i = 0; i < grid.size(); ++i)
+    CHECK_EQUAL(static_cast<std::int64_t>(grid[i]), expected[i], "of", i, "shape", shape);
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ TEST(draws_with_replacement_are_those_of_the_stream) {
     const Counts order = shuffled(random, rows);
     std::vector<std::uint64_t> cumulative;
     if (round % 2)
-      for (std::size_t i = 0; i < rows; ++i) cumulative.push_back((i ? cumulative.back() : 0) + static_cast<std::uint64_t>(random.between(i ? 0 : 1, 5)));
+      for (std::size_t i = 0; i < rows; ++i)
+        cumulative.push_back((i ? cumulative.back() : 0) + static_cast<std::uint64_t>(random.between(i ? 0 : 1, 5)));
     const std::uint64_t draws = random.index(100), total = cumulative.empty() ? rows : cumulative.back();
     const std::vector<std::uint64_t> keys{random.bits(), random.bits()};
     const Counts count = draw_bags(keys, draws, order, cumulative, silent);
@@ -78,7 +79,8 @@ TEST(draws_without_replacement) {
     const Counts drawn = draw_rows(key, 3, {4, 1, 0, 2, 3, 9, 8, 7, 6, 5}, Counts(10, 1), silent);
     for (std::size_t i = 0; i < 10; ++i) often[i] += drawn[i];
   }
-  for (const std::uint32_t times : often) CHECK(std::abs(static_cast<double>(times) - 6000.0) < 6 * std::sqrt(20000 * 0.3 * 0.7), times);
+  for (const std::uint32_t times : often)
+    CHECK(std::abs(static_cast<double>(times) - 6000.0) < 6 * std::sqrt(20000 * 0.3 * 0.7), times);
 }
 
 TEST(drawing_can_be_stopped) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "atoms/sampler.hpp"
 #include "check.hpp"
 #include "data.hpp"
-#include "atoms/sampler.hpp"
 #include "projection/projector.hpp"
 
 using namespace morf;
@@ -89,8 +89,7 @@ struct Tables {
 static void check_twins(Random& random, const Tables& tables, const Dictionary& dictionary, const AtomList& atoms,
                         std::size_t first, std::size_t count, std::size_t row_count, int round) {
   std::vector<std::uint32_t> rows(row_count);
-  for (auto& row : rows)
-    row = static_cast<std::uint32_t>(random.chance(0.2) ? tables.rows - 1 : random.index(tables.rows));
+  for (auto& row : rows) row = static_cast<std::uint32_t>(random.chance(0.2) ? tables.rows - 1 : random.index(tables.rows));
   const std::size_t stride = whole_blocks(row_count) + random.index(3);
   const std::uint16_t untouched = 54321;
   std::vector<std::uint16_t> values(count * stride + 1, untouched), expected(count * stride + 1, untouched);
@@ -103,7 +102,8 @@ static void check_twins(Random& random, const Tables& tables, const Dictionary& 
   for (std::size_t j = 0; j < count; ++j)
     for (std::size_t i = 0; i < stride; ++i) {
       if (i >= row_count && i < whole_blocks(row_count)) continue;
-      CHECK_EQUAL(values[j * stride + i], i < row_count ? expected[j * stride + i] : untouched, "shape", dictionary.shape(), "rows", row_count, "round", round);
+      CHECK_EQUAL(values[j * stride + i], i < row_count ? expected[j * stride + i] : untouched, "shape", dictionary.shape(),
+                  "rows", row_count, "round", round);
     }
   CHECK_EQUAL(values.back(), untouched);
   for (std::size_t j = 0; j <= count; ++j) {
@@ -120,9 +120,7 @@ TEST(sums_of_bytes_are_those_of_prefix_sums) {
     for (std::size_t axis = 0; axis < rank; ++axis) {
       const bool last = axis + 1 == rank, row = axis + 2 == rank;
       const std::int64_t length = random.between(last ? 2 : 1, last ? 30 : rank > 2 ? 5 : 12);
-      const std::int64_t high = std::min<std::int64_t>(length, last  ? random.between(2, 8)
-                                                               : row ? random.between(1, 4)
-                                                                     : 1);
+      const std::int64_t high = std::min<std::int64_t>(length, last ? random.between(2, 8) : row ? random.between(1, 4) : 1);
       axes.push_back({length, random.between(1, high), high, random.chance(0.5) ? Boundary::zero : Boundary::inside});
     }
     const Dictionary dictionary = patches(axes);
@@ -163,8 +161,7 @@ TEST(sums_of_bytes_of_all_positions_and_sizes) {
     std::size_t possible = 1;
     for (const Axis& axis : cases[round]) {
       std::size_t intervals = 0;
-      for (std::int64_t size = 1; size <= axis.high; ++size)
-        intervals += static_cast<std::size_t>(axis.length - size + 1);
+      for (std::int64_t size = 1; size <= axis.high; ++size) intervals += static_cast<std::size_t>(axis.length - size + 1);
       possible *= intervals;
     }
     std::set<std::vector<std::uint32_t>> seen;

@@ -127,31 +127,30 @@ inline int run(int argc, char** argv) {
 
 }  // namespace check
 
-#define TEST(name)                                             \
-  static void name();                                          \
-  static const check::Register register_##name(#name, name);   \
+#define TEST(name)                                           \
+  static void name();                                        \
+  static const check::Register register_##name(#name, name); \
   static void name()
 
-#define CHECK(condition, ...)                                                                       \
-  do {                                                                                              \
-    ++check::checks;                                                                                \
-    if (!(condition)) check::fail({__FILE__, __LINE__, #condition} __VA_OPT__(, ) __VA_ARGS__);     \
+#define CHECK(condition, ...)                                                                   \
+  do {                                                                                          \
+    ++check::checks;                                                                            \
+    if (!(condition)) check::fail({__FILE__, __LINE__, #condition} __VA_OPT__(, ) __VA_ARGS__); \
   } while (false)
 
 #define CHECK_EQUAL(left, right, ...) \
   check::check_equal({__FILE__, __LINE__, #left ", " #right}, left, right __VA_OPT__(, ) __VA_ARGS__)
 
-#define CHECK_THROWS(Exception, expression, ...)                                                                 \
-  do {                                                                                                           \
-    bool check_thrown = false;                                                                                   \
-    try {                                                                                                        \
-      static_cast<void>(expression);                                                                             \
-    } catch (const Exception&) {                                                                                 \
-      check_thrown = true;                                                                                       \
-    }                                                                                                            \
-    ++check::checks;                                                                                             \
-    if (!check_thrown)                                                                                           \
-      check::fail({__FILE__, __LINE__, #expression " did not throw " #Exception} __VA_OPT__(, ) __VA_ARGS__);    \
+#define CHECK_THROWS(Exception, expression, ...)                                                                               \
+  do {                                                                                                                         \
+    bool check_thrown = false;                                                                                                 \
+    try {                                                                                                                      \
+      static_cast<void>(expression);                                                                                           \
+    } catch (const Exception&) {                                                                                               \
+      check_thrown = true;                                                                                                     \
+    }                                                                                                                          \
+    ++check::checks;                                                                                                           \
+    if (!check_thrown) check::fail({__FILE__, __LINE__, #expression " did not throw " #Exception} __VA_OPT__(, ) __VA_ARGS__); \
   } while (false)
 
 int main(int argc, char** argv) { return check::run(argc, argv); }

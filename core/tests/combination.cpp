@@ -42,7 +42,8 @@ struct Data {
 static Data make(Random& random, std::size_t n, std::size_t d) {
   Data data{n, d, std::vector<std::int32_t>(n * d), std::vector<std::int64_t>(n)};
   for (auto& q : data.columns) q = static_cast<std::int32_t>(random.between(0, 16382)) - 8191;
-  for (std::size_t i = 0; i < n; ++i) data.target[i] = data.columns[i] + (d > 1 ? data.columns[n + i] : 0) + static_cast<std::int64_t>(random.between(0, 9999));
+  for (std::size_t i = 0; i < n; ++i)
+    data.target[i] = data.columns[i] + (d > 1 ? data.columns[n + i] : 0) + static_cast<std::int64_t>(random.between(0, 9999));
   return data;
 }
 
@@ -90,7 +91,8 @@ TEST(factors_multiply_back_and_solve) {
   for (const std::size_t size : {1, 2, 5, 9, 23}) {
     std::vector<double> matrix(size * size), b(size);
     for (std::size_t i = 0; i < size; ++i)
-      for (std::size_t j = i; j < size; ++j) matrix[i * size + j] = matrix[j * size + i] = static_cast<double>(random.between(0, 100)) / 100;
+      for (std::size_t j = i; j < size; ++j)
+        matrix[i * size + j] = matrix[j * size + i] = static_cast<double>(random.between(0, 100)) / 100;
     for (auto& x : b) x = static_cast<double>(random.between(0, 100));
     std::vector<double> full = matrix;
     for (std::size_t i = 0; i < size; ++i) full[i * size + i] += 50.0;
@@ -111,7 +113,8 @@ TEST(a_matrix_that_is_not_positive_has_no_factor) {
 
 TEST(weights_and_errors_are_those_of_refits) {
   Random random(2);
-  for (const auto& [n, d] : std::vector<std::pair<std::size_t, std::size_t>>{{4, 2}, {17, 5}, {33, 33}, {40, 20}, {5, 9}, {18, 40}}) {
+  for (const auto& [n, d] :
+       std::vector<std::pair<std::size_t, std::size_t>>{{4, 2}, {17, 5}, {33, 33}, {40, 20}, {5, 9}, {18, 40}}) {
     const Data data = make(random, n, d);
     const std::vector<double> grid{10.0, 1.0, 0.1, 0.01};
     double lowest = infinity, chosen = 0.0;

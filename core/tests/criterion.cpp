@@ -43,8 +43,7 @@ struct Sample {
     for (auto& c : classes) c = static_cast<std::uint32_t>(random.between(0, classes_in_all - 1));
     const bool few = random.chance(0.5);
     for (auto& y : targets)
-      y = few ? std::clamp<std::int64_t>(random.between(lowest, lowest + 5), lowest, largest)
-              : random.between(lowest, largest);
+      y = few ? std::clamp<std::int64_t>(random.between(lowest, lowest + 5), lowest, largest) : random.between(lowest, largest);
     for (std::size_t i = 0; i < size; ++i) {
       rows[i] = static_cast<std::uint32_t>(random.index(3 * size));
       weight[i] = static_cast<std::uint32_t>(random.between(1, heaviest));
@@ -175,9 +174,7 @@ struct AbsoluteCase {
   }
 };
 
-static bool close(double a, double b) {
-  return a == b || std::abs(a - b) <= 1e-14 * std::max(std::abs(a), std::abs(b));
-}
+static bool close(double a, double b) { return a == b || std::abs(a - b) <= 1e-14 * std::max(std::abs(a), std::abs(b)); }
 
 static Sample random_sample(Random& random, std::size_t largest_node, std::int64_t lowest) {
   const std::size_t size = 1 + random.index(largest_node);
@@ -242,7 +239,8 @@ static void fill_bins(Criterion& criterion, const std::vector<std::vector<std::u
   for (chunk.first = 0; chunk.first < size; chunk.first += chunk.size) {
     chunk.size = std::min(BinChunk::capacity, size - chunk.first);
     for (std::size_t lane = 0; lane < bin.size(); ++lane)
-      for (std::size_t i = 0; i < chunk.size; ++i) chunk.place[lane][i] = static_cast<std::uint16_t>(bin[lane][chunk.first + i] * lanes);
+      for (std::size_t i = 0; i < chunk.size; ++i)
+        chunk.place[lane][i] = static_cast<std::uint16_t>(bin[lane][chunk.first + i] * lanes);
     criterion.add_to_bins(chunk);
   }
 }
@@ -270,7 +268,8 @@ static void scan_narrow_bins(Criterion& criterion, std::uint64_t total_weight, s
       if (moved[b][lane] > moved[heaviest][lane]) heaviest = b;
     }
     CHECK_EQUAL(scan.highest[lane], highest, "lane", lane);
-    CHECK_EQUAL(static_cast<std::uint32_t>(scan.heaviest[lane]), moved[heaviest][lane] * bin_count + bin_count - 1 - heaviest, "lane", lane);
+    CHECK_EQUAL(static_cast<std::uint32_t>(scan.heaviest[lane]), moved[heaviest][lane] * bin_count + bin_count - 1 - heaviest,
+                "lane", lane);
   }
 }
 
@@ -322,8 +321,7 @@ static void check_bins_of(Random& random, const Sample& s, int round) {
 template <class Case>
 static void check_bins(std::uint64_t seed, std::int64_t lowest) {
   Random random(seed);
-  for (int round = 0; round < 40; ++round)
-    check_bins_of<Case>(random, random_sample(random, 150, lowest), round);
+  for (int round = 0; round < 40; ++round) check_bins_of<Case>(random, random_sample(random, 150, lowest), round);
 }
 
 TEST(gini_of_bins) { check_bins<GiniCase>(11, 0); }
@@ -436,8 +434,7 @@ TEST(leaves) {
       up_to += weight;
       if (!low_found && 2 * up_to >= s.node.total_weight) low = target, low_found = true;
     }
-    CHECK_EQUAL(absolute.leaf_value(), 0.5 * static_cast<double>(low) + 0.5 * static_cast<double>(high), "round",
-                round);
+    CHECK_EQUAL(absolute.leaf_value(), 0.5 * static_cast<double>(low) + 0.5 * static_cast<double>(high), "round", round);
   }
 }
 

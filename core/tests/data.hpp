@@ -26,9 +26,7 @@ class Random {
     const std::uint64_t size = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) + 1;
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + (size == 0 ? bits() : (bits() >> 1) % size));
   }
-  std::size_t index(std::size_t size) {
-    return static_cast<std::size_t>(between(0, static_cast<std::int64_t>(size) - 1));
-  }
+  std::size_t index(std::size_t size) { return static_cast<std::size_t>(between(0, static_cast<std::int64_t>(size) - 1)); }
   double unit() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
   bool chance(double probability) { return unit() < probability; }
   template <class T>
@@ -48,7 +46,8 @@ inline std::vector<std::int64_t> random_shape(Random& random, std::size_t rank) 
 }
 
 // The feature moved along the two windows, round each axis.
-inline std::size_t moved(const std::vector<std::int64_t>& shape, std::size_t feature, const morf::Operation& operation, std::size_t i, std::size_t j) {
+inline std::size_t moved(const std::vector<std::int64_t>& shape, std::size_t feature, const morf::Operation& operation,
+                         std::size_t i, std::size_t j) {
   std::size_t result = 0, stride = 1;
   for (std::size_t axis = shape.size(); axis-- > 0;) {
     const auto length = static_cast<std::size_t>(shape[axis]);
@@ -103,14 +102,14 @@ inline std::vector<std::vector<std::uint32_t>> features_of_cells(const morf::Row
 
 // A table of samples with the rows that a dictionary needs.
 template <class In>
-morf::Table make_table(const In* x, std::size_t rows, const morf::Dictionary& dictionary, morf::CellType type, const morf::Quantiser& quantiser) {
+morf::Table make_table(const In* x, std::size_t rows, const morf::Dictionary& dictionary, morf::CellType type,
+                       const morf::Quantiser& quantiser) {
   return morf::Table({x, rows, static_cast<std::size_t>(dictionary.features())}, dictionary.layout(), type, quantiser);
 }
 
 // The weights of atom `i` on the sample's features.
 inline std::vector<double> weights_on_features(const morf::AtomList& atoms, std::size_t i,
-                                               const std::vector<std::vector<std::uint32_t>>& of_cell,
-                                               std::size_t features) {
+                                               const std::vector<std::vector<std::uint32_t>>& of_cell, std::size_t features) {
   std::vector<double> weights(features, 0.0);
   for (std::size_t t = atoms.begin[i]; t < atoms.begin[i + 1]; ++t)
     for (const std::uint32_t feature : of_cell.at(atoms.cell[t])) weights[feature] += atoms.weight[t];

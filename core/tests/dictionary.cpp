@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
+#include "atoms/sampler.hpp"
 #include "check.hpp"
 #include "data.hpp"
-#include "atoms/sampler.hpp"
 
 using namespace morf;
 
@@ -170,8 +170,7 @@ TEST(sparse_follows_floyd) {
     ++sizes[nonzeros];
     CHECK_EQUAL(cells.size(), nonzeros, "features are distinct");
     CHECK_EQUAL(cells_of(atoms, i), cells, "atom", i);
-    CHECK((std::vector<double>(atoms.weight.begin() + atoms.begin[i], atoms.weight.begin() + atoms.begin[i + 1]) ==
-           weights));
+    CHECK((std::vector<double>(atoms.weight.begin() + atoms.begin[i], atoms.weight.begin() + atoms.begin[i + 1]) == weights));
   }
   const double mean = 2000.0 * 11.0 / 21.0;
   for (const int count : used) CHECK(std::abs(count - mean) < 150, count, mean);
@@ -360,8 +359,7 @@ TEST(planes_are_shared) {
   dictionary.add_axis();
   dictionary.add_patch({{1, 1}, {2, 3}}, {Boundary::zero, Boundary::zero}, {true, true});
   dictionary.add_patch({{2, 2}, {4, 4}}, {Boundary::wrap, Boundary::inside}, {true, true});
-  dictionary.add_patch({{1, 1}, {1, 3}}, {Boundary::zero, Boundary::zero},
-                       {true, true});  // one wide along the first axis
+  dictionary.add_patch({{1, 1}, {1, 3}}, {Boundary::zero, Boundary::zero}, {true, true});  // one wide along the first axis
   dictionary.add_patch({{1, 1}, {2, 3}}, {Boundary::zero, Boundary::zero}, {false, true});
   dictionary.add_patch({{1, 1}, {2, 3}}, {Boundary::zero, Boundary::zero}, {false, false});
   CHECK_EQUAL(prefixed_axes(dictionary), (std::vector<std::uint32_t>{0, 3, 2}));

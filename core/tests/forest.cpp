@@ -5,16 +5,15 @@
 #include <functional>
 #include <limits>
 
-#include "projection/byte_patches.hpp"
+#include "atoms/sampler.hpp"
 #include "check.hpp"
 #include "data.hpp"
-#include "atoms/sampler.hpp"
+#include "projection/byte_patches.hpp"
 
 using namespace morf;
 
 static constexpr std::uint64_t certain = ~std::uint64_t{0};
-static constexpr CellType all_types[] = {CellType::u8,  CellType::u16, CellType::i16,
-                                         CellType::i32, CellType::i64, CellType::f64};
+static constexpr CellType all_types[] = {CellType::u8, CellType::u16, CellType::i16, CellType::i32, CellType::i64, CellType::f64};
 
 static bool is_unsigned(CellType type) { return type == CellType::u8 || type == CellType::u16; }
 
@@ -37,14 +36,9 @@ struct Model {
 };
 
 // Atoms of the dictionary and values of that size; trees of random form with thresholds among the values.
-static Model make_model(Random& random, const Dictionary& dictionary, CellType type, std::int64_t largest,
-                        std::size_t rows, std::size_t trees, bool regression) {
-  Model m{dictionary.layout(),
-          {},
-          type == CellType::f64,
-          static_cast<std::size_t>(dictionary.features()),
-          rows,
-          {}};
+static Model make_model(Random& random, const Dictionary& dictionary, CellType type, std::int64_t largest, std::size_t rows,
+                        std::size_t trees, bool regression) {
+  Model m{dictionary.layout(), {}, type == CellType::f64, static_cast<std::size_t>(dictionary.features()), rows, {}};
   m.x.resize(rows * m.p);
   for (auto& value : m.x)
     value = static_cast<double>(random.between(is_unsigned(type) ? 0 : -largest, largest)) / (m.real ? 7.0 : 1.0);
@@ -155,14 +149,13 @@ static void check_prediction(const Model& m, CellType type, int extra_bits, cons
   std::vector<std::uint32_t> rows(m.rows);
   for (std::uint32_t i = 0; i < m.rows; ++i) rows[i] = i;
   if (table)
-    for (std::size_t tree = 0; tree < trees; ++tree)
-      forest.add_tree(tree, *table, rows.data(), m.rows, of_table.data());
+    for (std::size_t tree = 0; tree < trees; ++tree) forest.add_tree(tree, *table, rows.data(), m.rows, of_table.data());
   for (std::size_t i = 0; i < m.rows; ++i) {
     std::vector<double> sum(outputs, 0.0);
     for (std::size_t tree = 0; tree < trees; ++tree) {
       const std::size_t node = naive_leaf(m, of_cell, tree, i, extra_bits);
-      CHECK_EQUAL(leaf[i * trees + tree], node - static_cast<std::size_t>(a.tree_begin[tree]), "row", i, "tree", tree,
-                  "type", static_cast<int>(type));
+      CHECK_EQUAL(leaf[i * trees + tree], node - static_cast<std::size_t>(a.tree_begin[tree]), "row", i, "tree", tree, "type",
+                  static_cast<int>(type));
       const auto posterior = naive_leaf_output(m, node);
       for (std::size_t c = 0; c < outputs; ++c) sum[c] += posterior[c];
     }
@@ -254,8 +247,7 @@ TEST(thresholds_are_midpoints) {
   for (const int extra_bits : {1, 20}) {
     std::int32_t leaf[5];
     forest.apply({x, 5, 1}, CellType::i64, Quantiser(extra_bits, 0x1.0p61), extra_bits, leaf);
-    if (extra_bits == 20)
-      CHECK_EQUAL(std::vector<std::int32_t>(leaf, leaf + 5), (std::vector<std::int32_t>{1, 1, 1, 2, 2}));
+    if (extra_bits == 20) CHECK_EQUAL(std::vector<std::int32_t>(leaf, leaf + 5), (std::vector<std::int32_t>{1, 1, 1, 2, 2}));
     CHECK(leaf[0] == 1 && leaf[4] == 2);
   }
   a.threshold[0] = -7;
@@ -266,8 +258,7 @@ TEST(thresholds_are_midpoints) {
     negative.apply({whole, 4, 1}, type, Quantiser(0, 0x1.0p61), 0, leaf);
     CHECK_EQUAL(std::vector<std::int32_t>(leaf, leaf + 4), (std::vector<std::int32_t>{1, 1, 2, 2}));
   }
-  for (const std::int64_t far :
-       {(std::int64_t{1} << 40) + 1, -(std::int64_t{1} << 40)}) {  // beyond all values of 32 bits
+  for (const std::int64_t far : {(std::int64_t{1} << 40) + 1, -(std::int64_t{1} << 40)}) {  // beyond all values of 32 bits
     a.threshold[0] = far;
     Forest(RowLayout({1}, {Plane{}}), a.atoms, a, a.leaves).apply({whole, 4, 1}, CellType::i32, Quantiser(0, 0x1.0p61), 0, leaf);
     CHECK_EQUAL(std::vector<std::int32_t>(leaf, leaf + 4), std::vector<std::int32_t>(4, far > 0 ? 1 : 2));
@@ -298,8 +289,7 @@ TEST(more_cells_than_16_bits) {
           double value = 0.0;
           for (std::size_t t = a.atoms.begin[node]; t < a.atoms.begin[node + 1]; ++t)
             value += a.atoms.weight[t] * m.x[i * m.p + a.atoms.cell[t]];
-          node =
-              begin + static_cast<std::size_t>(a.next[node]) + (2.0 * value > static_cast<double>(a.threshold[node]));
+          node = begin + static_cast<std::size_t>(a.next[node]) + (2.0 * value > static_cast<double>(a.threshold[node]));
         }
         CHECK_EQUAL(leaf[i * forest.trees() + tree], node - begin, "features", features);
       }
@@ -308,8 +298,7 @@ TEST(more_cells_than_16_bits) {
 
 TEST(no_rows) {
   Random random(4);
-  const Model m =
-      make_model(random, make_dictionary(random, Kind::patch, CellType::u8, {5, 5}), CellType::u8, 9, 1, 3, false);
+  const Model m = make_model(random, make_dictionary(random, Kind::patch, CellType::u8, {5, 5}), CellType::u8, 9, 1, 3, false);
   m.forest().predict({m.x.data(), 0, m.p}, CellType::u8, Quantiser(0, 1.0), 0, static_cast<double*>(nullptr));
 }
 
@@ -333,12 +322,13 @@ TEST(bytes_and_prefix_sums) {
     std::vector<std::int64_t> shape, low, high;
   };
   int round = 0;
-  for (const Case& c : {Case{{6, 7}, {1, 1}, {3, 4}}, Case{{6, 9}, {1, 2}, {2, 8}}, Case{{9, 12}, {1, 1}, {4, 8}},
-                        Case{{30}, {1}, {8}}, Case{{3, 5, 6}, {1, 1, 1}, {1, 4, 4}}, Case{{4, 9}, {1, 2}, {1, 5}},
-                        Case{{2, 33000}, {1, 1}, {2, 3}}})
+  for (const Case& c :
+       {Case{{6, 7}, {1, 1}, {3, 4}}, Case{{6, 9}, {1, 2}, {2, 8}}, Case{{9, 12}, {1, 1}, {4, 8}}, Case{{30}, {1}, {8}},
+        Case{{3, 5, 6}, {1, 1, 1}, {1, 4, 4}}, Case{{4, 9}, {1, 2}, {1, 5}}, Case{{2, 33000}, {1, 1}, {2, 3}}})
     for (const Boundary boundary : {Boundary::zero, Boundary::inside}) {
       Dictionary dictionary(c.shape, false);
-      dictionary.add_patch({c.low, c.high}, std::vector<Boundary>(c.shape.size(), boundary), std::vector<bool>(c.shape.size(), true));
+      dictionary.add_patch({c.low, c.high}, std::vector<Boundary>(c.shape.size(), boundary),
+                           std::vector<bool>(c.shape.size(), true));
       CHECK(suits_byte_patches(dictionary) == (MORFOREST_BYTE_PATCHES != 0));
       const std::size_t sizes[] = {300, 1, 50, 129, 256, 3};
       const Model m = make_model(random, dictionary, CellType::u16, 255, sizes[round % 6], 4, round % 3 == 0);
@@ -409,9 +399,9 @@ TEST(tables_must_fit_the_forest) {
   const Model real = make_model(random, reals, CellType::f64, 9, 10, 3, false);
   const Quantiser quantiser(0, 0x1.0p61);
   const Table integer_table = make_table(integer.x.data(), 10, integers, CellType::i32, quantiser),
-      real_table = make_table(real.x.data(), 10, reals, CellType::f64, quantiser),
-      narrow_table = make_table(integer.x.data(), 10, narrow, CellType::i32, quantiser),
-      bytes_table = make_table(real.x.data(), 10, reals, CellType::bytes, quantiser);
+              real_table = make_table(real.x.data(), 10, reals, CellType::f64, quantiser),
+              narrow_table = make_table(integer.x.data(), 10, narrow, CellType::i32, quantiser),
+              bytes_table = make_table(real.x.data(), 10, reals, CellType::bytes, quantiser);
   integer.forest().add_tree(1, integer_table, rows, 3, out);
   real.forest().add_tree(1, real_table, rows, 3, out);
   CHECK_THROWS(std::invalid_argument, integer.forest().add_tree(1, real_table, rows, 3, out));
@@ -493,8 +483,7 @@ TEST(damage_of_every_kind_is_refused) {
   for (const bool regression : {false, true})
     for (const bool real : {false, true}) {
       const CellType type = real ? CellType::f64 : CellType::i32;
-      const Model m =
-          make_model(random, make_dictionary(random, Kind::general, type, {4, 3}), type, 9, 4, 6, regression);
+      const Model m = make_model(random, make_dictionary(random, Kind::general, type, {4, 3}), type, 9, 4, 6, regression);
       m.forest();
       refuse(m, "no trees", [](auto& a) { a.tree_begin = {0}; });
       refuse(m, "no offsets", [](auto& a) { a.tree_begin.clear(); });
@@ -510,24 +499,22 @@ TEST(damage_of_every_kind_is_refused) {
       refuse(m, "a node too few", [](auto& a) { a.next.pop_back(); });
       refuse(m, "own child", [&](auto& a) {
         const std::size_t node = split(a);
-        const auto tree =
-            std::upper_bound(a.tree_begin.begin(), a.tree_begin.end(), static_cast<std::int64_t>(node)) - 1;
+        const auto tree = std::upper_bound(a.tree_begin.begin(), a.tree_begin.end(), static_cast<std::int64_t>(node)) - 1;
         a.next[node] = static_cast<std::int32_t>(static_cast<std::int64_t>(node) - *tree);
       });
       refuse(m, "parent as child", [&](auto& a) { a.next[split(a)] = 0; });
       refuse(m, "child beyond the tree", [&](auto& a) { a.next[split(a)] = 1000; });
       refuse(m, "right child beyond the tree", [&](auto& a) {
         const std::size_t node = split(a);
-        const auto tree =
-            std::upper_bound(a.tree_begin.begin(), a.tree_begin.end(), static_cast<std::int64_t>(node)) - 1;
+        const auto tree = std::upper_bound(a.tree_begin.begin(), a.tree_begin.end(), static_cast<std::int64_t>(node)) - 1;
         a.next[node] = static_cast<std::int32_t>(tree[1] - tree[0] - 1);
       });
       refuse(m, "largest child", [&](auto& a) { a.next[split(a)] = std::numeric_limits<std::int32_t>::max(); });
-      refuse(m, "largest child but one",
-             [&](auto& a) { a.next[split(a)] = std::numeric_limits<std::int32_t>::max() - 1; });
+      refuse(m, "largest child but one", [&](auto& a) { a.next[split(a)] = std::numeric_limits<std::int32_t>::max() - 1; });
       refuse(m, "largest payload", [&](auto& a) { a.next[leaf(a)] = std::numeric_limits<std::int32_t>::min(); });
       refuse(m, "payload", [&](auto& a) {
-        const std::size_t payloads = regression ? a.leaves.value.size() : a.leaves.class_count + a.leaves.distribution_size.size();
+        const std::size_t payloads = regression ? a.leaves.value.size()
+                                                : a.leaves.class_count + a.leaves.distribution_size.size();
         a.next[leaf(a)] = static_cast<std::int32_t>(-1 - static_cast<std::int64_t>(payloads));
       });
       refuse(m, "term count", [&](auto& a) { ++a.atoms.begin[split(a) + 1]; });
@@ -537,20 +524,17 @@ TEST(damage_of_every_kind_is_refused) {
       refuse(m, "terms", [](auto& a) { a.atoms.cell.pop_back(); });
       refuse(m, "term weights", [](auto& a) { a.atoms.weight.push_back(1.0); });
       refuse(m, "terms", [](auto& a) { a.atoms.cell.pop_back(), a.atoms.weight.pop_back(); });
-      refuse(m, "cell",
-             [&](auto& a) { a.atoms.cell.back() = static_cast<std::uint32_t>(m.layout.cells()); });
+      refuse(m, "cell", [&](auto& a) { a.atoms.cell.back() = static_cast<std::uint32_t>(m.layout.cells()); });
       refuse(m, "cell", [](auto& a) { a.atoms.cell.front() = 0xFFFFFFFFu; });
       for (const double weight : {std::nan(""), std::numeric_limits<double>::infinity(), -0x1.0p62, 0x1.0p63, 1e300})
         refuse(m, "term weight", [&](auto& a) { a.atoms.weight.back() = weight; });
       if (real) {
-        for (const double t :
-             {std::nan(""), std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()})
+        for (const double t : {std::nan(""), std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()})
           refuse(m, "threshold", [&](auto& a) { a.real_threshold.back() = t; });
         refuse(m, "thresholds", [](auto& a) { a.real_threshold.pop_back(); });
       } else {
-        for (const std::int64_t t :
-             {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::min() + 1,
-              std::numeric_limits<std::int64_t>::max()})
+        for (const std::int64_t t : {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::min() + 1,
+                                     std::numeric_limits<std::int64_t>::max()})
           refuse(m, "threshold", [&](auto& a) { a.threshold.back() = t; });
         refuse(m, "thresholds", [](auto& a) { a.threshold.pop_back(); });
         refuse(m, "fraction of a cell", [](auto& a) { a.atoms.weight.back() = 0.5; });
@@ -597,7 +581,8 @@ static void damage_values(Random& random, std::vector<T>& values) {
 }
 
 // Importances and attributions of whatever a forest holds; the sanitizers watch.
-static void ask_for_reasons(Random& random, const Forest& forest, const std::vector<std::int32_t>& leaf, std::size_t rows, bool linear = true) {
+static void ask_for_reasons(Random& random, const Forest& forest, const std::vector<std::int32_t>& leaf, std::size_t rows,
+                            bool linear = true) {
   const auto features = static_cast<std::size_t>(forest.features());
   std::vector<double> amount(forest.nodes(), 1.0), shared(features), used(features), sum(forest.outputs());
   if (linear) forest.add_importances(amount.data(), shared.data(), used.data());
@@ -677,12 +662,15 @@ TEST(damage_of_operations_is_refused_or_harmless) {
     dictionary.set_views({0, 1});
     dictionary.add_variance({ones, threes});
     pooled({Op::max, Op::min, Op::mean, Op::proportion});
-    dictionary.add_patch({ones, threes}, std::vector<Boundary>(rank, model % 3 ? Boundary::wrap : Boundary::inside), std::vector<bool>(rank, true));
+    dictionary.add_patch({ones, threes}, std::vector<Boundary>(rank, model % 3 ? Boundary::wrap : Boundary::inside),
+                         std::vector<bool>(rank, true));
     dictionary.add_pair({ones, threes}, reach);
     pooled({Op::win});
     extent.back() = 2;
-    dictionary.add_kernels({Kernel{extent, {{0, 1}, {1, -1}}}, Kernel{extent, {{0, 1}, {1, 1}}}, Kernel{extent, {{0, 2}, {1, -1}}}}, false, 2);
-    for (std::uint64_t k = 1; k < dictionary.components().size(); ++k) cumulative.push_back(certain / dictionary.components().size() * k);
+    dictionary.add_kernels(
+        {Kernel{extent, {{0, 1}, {1, -1}}}, Kernel{extent, {{0, 1}, {1, 1}}}, Kernel{extent, {{0, 2}, {1, -1}}}}, false, 2);
+    for (std::uint64_t k = 1; k < dictionary.components().size(); ++k)
+      cumulative.push_back(certain / dictionary.components().size() * k);
     cumulative.push_back(certain);
     dictionary.set_cumulative(cumulative);
     Model m = make_model(random, dictionary, CellType::i64, 9, 9, 4, model % 4 == 0);
@@ -691,7 +679,8 @@ TEST(damage_of_operations_is_refused_or_harmless) {
       Arrays& a = damaged.arrays;
       const std::size_t node = random.index(a.next.size());
       Operation& operation = a.atoms.operation[node];
-      std::vector<std::uint32_t> numbers{operation.window[0].count, operation.window[0].stride, operation.window[1].count, operation.window[1].stride};
+      std::vector<std::uint32_t> numbers{operation.window[0].count, operation.window[0].stride, operation.window[1].count,
+                                         operation.window[1].stride};
       std::vector<std::int64_t> bias{operation.bias};
       switch (random.index(9)) {
         case 0: damage_values(random, a.atoms.begin); break;

@@ -4,14 +4,14 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <stdexcept>
-#include <numeric>
 #include <tuple>
 
+#include "atoms/sampler.hpp"
 #include "check.hpp"
 #include "data.hpp"
-#include "atoms/sampler.hpp"
 #include "projection/byte_patches.hpp"
 #include "projection/projector.hpp"
 #include "splitting/criterion_search.hpp"
@@ -21,9 +21,7 @@ using namespace morf;
 static constexpr std::uint64_t certain = ~std::uint64_t{0};
 static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 
-static bool is_classification(CriterionKind kind) {
-  return kind == CriterionKind::gini || kind == CriterionKind::entropy;
-}
+static bool is_classification(CriterionKind kind) { return kind == CriterionKind::gini || kind == CriterionKind::entropy; }
 
 static constexpr CellType all_types[] = {CellType::u8, CellType::i32, CellType::i64, CellType::f64};
 
@@ -270,8 +268,7 @@ class TreeCheck {
       for (std::size_t i = 0; i < d; ++i) begin += tree_.leaves.distribution_size[i];
       CHECK_EQUAL(tree_.leaves.distribution_size[d], of_class.size());
       auto expected = of_class.begin();  // in the order of the classes
-      for (std::size_t i = begin; i < begin + tree_.leaves.distribution_size[d] && expected != of_class.end();
-           ++i, ++expected) {
+      for (std::size_t i = begin; i < begin + tree_.leaves.distribution_size[d] && expected != of_class.end(); ++i, ++expected) {
         CHECK_EQUAL(tree_.leaves.distribution_class[i], expected->first);
         CHECK_EQUAL(tree_.leaves.distribution_weight[i], expected->second);
       }
@@ -288,8 +285,7 @@ class TreeCheck {
     }
     if (rule_.criterion != CriterionKind::absolute_error) return sum / w;
     std::sort(targets.begin(), targets.end());
-    return (static_cast<double>(targets[(targets.size() - 1) / 2]) + static_cast<double>(targets[targets.size() / 2])) /
-           2;
+    return (static_cast<double>(targets[(targets.size() - 1) / 2]) + static_cast<double>(targets[targets.size() / 2])) / 2;
   }
 
   const Trees& tree_;
@@ -335,8 +331,7 @@ TEST(full_trees_end_where_rows_are_the_same) {
   for (const CellType type : all_types)
     for (const CriterionKind criterion : all_criteria())
       for (const Splitter splitter : all_splitters) {
-        if (criterion == CriterionKind::absolute_error || criterion == CriterionKind::poisson)
-          continue;  // may refuse to split
+        if (criterion == CriterionKind::absolute_error || criterion == CriterionKind::poisson) continue;  // may refuse to split
         Dictionary dictionary({3}, true);
         dictionary.add_axis();
         Data data(std::move(dictionary), type, 200);
@@ -470,8 +465,8 @@ TEST(order_of_rows_does_not_matter) {
       moved.weight[i] = data.weight[order[i]];
     }
     moved.make_table();
-    const GrowthRule rule =
-        random_rule(random, round % 2 ? CriterionKind::gini : CriterionKind::entropy, all_splitters[round % 3]);
+    const GrowthRule rule = random_rule(random, round % 2 ? CriterionKind::gini : CriterionKind::entropy,
+                                        all_splitters[round % 3]);
     CHECK(by_path(data.grow(rule, round), 4) == by_path(moved.grow(rule, round), 4), "round", round);
   }
 }
@@ -517,8 +512,9 @@ TEST(tables_of_bytes_grow_the_same_trees) {
     const auto expected = by_path(data.grow(rule, round), 4);
     const Table bytes = make_table(data.x.data(), data.rows, data.dictionary, CellType::bytes, Quantiser(0, 255.0));
     Trees tree;
-    grow_tree(*make_byte_patch_projection(bytes, data.dictionary), data.dictionary, static_cast<std::uint64_t>(round), data.bag(),
-              data.all_targets(rule.criterion), rule, [](std::size_t) {}, tree);
+    grow_tree(
+        *make_byte_patch_projection(bytes, data.dictionary), data.dictionary, static_cast<std::uint64_t>(round), data.bag(),
+        data.all_targets(rule.criterion), rule, [](std::size_t) {}, tree);
     CHECK(by_path(tree, 4) == expected, "round", round);
   }
 }
@@ -532,8 +528,7 @@ TEST(thresholds_near_the_smallest_double) {
       Dictionary dictionary({2}, true);
       dictionary.add_axis();
       Data data(std::move(dictionary), CellType::f64, 30);
-      for (auto& value : data.x)
-        value = static_cast<double>(random.between(-6, 6)) * std::numeric_limits<double>::denorm_min();
+      for (auto& value : data.x) value = static_cast<double>(random.between(-6, 6)) * std::numeric_limits<double>::denorm_min();
       for (std::size_t i = 0; i < data.rows; ++i) {
         data.classes[i] = static_cast<std::uint32_t>(random.index(4));
         data.count[i] = data.weight[i] = 1;
@@ -562,7 +557,9 @@ TEST(several_trees_at_once) {
     std::iota(order.begin(), order.end(), 0u);
     for (std::size_t i = 0; i < weight.size(); ++i) weight[i] = std::max(weight[i], 1u);
     Trees all;
-    grow_trees(*data.table, data.dictionary, {1, 2, 3}, Bags(count, weight, order), data.all_targets(criterion), rule, [](std::size_t) {}, all);
+    grow_trees(
+        *data.table, data.dictionary, {1, 2, 3}, Bags(count, weight, order), data.all_targets(criterion), rule,
+        [](std::size_t) {}, all);
     const auto parts = [](auto& t) {
       return std::tie(t.tree_size, t.next, t.threshold, t.real_threshold, t.weight, t.gain, t.atoms.cell, t.atoms.weight,
                       t.leaves.distribution_size, t.leaves.distribution_class, t.leaves.distribution_weight, t.leaves.value);
@@ -572,13 +569,16 @@ TEST(several_trees_at_once) {
       Trees one = data.grow(rule, key);
       const bool classes = criterion == CriterionKind::gini;
       const auto first = static_cast<std::int32_t>(classes ? data.class_count : 0);
-      const auto payloads = static_cast<std::int32_t>(classes ? joined.leaves.distribution_size.size() : joined.leaves.value.size());
+      const auto payloads = static_cast<std::int32_t>(classes ? joined.leaves.distribution_size.size()
+                                                              : joined.leaves.value.size());
       for (std::int32_t& next : one.next) next -= next < -first ? payloads : 0;
       for (std::size_t node = 0; node < one.next.size(); ++node)
         joined.atoms.begin.push_back(joined.atoms.begin.back() + one.atoms.terms(node));
-      std::apply([&](auto&... to) {
-        std::apply([&](const auto&... from) { (to.insert(to.end(), from.begin(), from.end()), ...); }, parts(one));
-      }, parts(joined));
+      std::apply(
+          [&](auto&... to) {
+            std::apply([&](const auto&... from) { (to.insert(to.end(), from.begin(), from.end()), ...); }, parts(one));
+          },
+          parts(joined));
     }
     CHECK_EQUAL(all.atoms.begin, joined.atoms.begin);
     CHECK_EQUAL(all.tree_size.size(), 3u);
@@ -610,8 +610,7 @@ TEST(groups_of_candidates_do_not_matter) {
   GrowthRule rule;
   rule.candidates = 40;
   std::uint64_t key = 0;
-  for (bool late = false; !late; late = position_of_feature(data.dictionary, key, 37) > values_at_once / data.rows)
-    ++key;
+  for (bool late = false; !late; late = position_of_feature(data.dictionary, key, 37) > values_at_once / data.rows) ++key;
   const Trees tree = data.grow(rule, key);
   CHECK_EQUAL(tree.next, (std::vector<std::int32_t>{1, -1, -2}));
   CHECK_EQUAL(tree.atoms.cell, std::vector<std::uint32_t>{37});

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "atoms/sampler.hpp"
 #include "check.hpp"
 #include "data.hpp"
-#include "atoms/sampler.hpp"
 
 using namespace morf;
 

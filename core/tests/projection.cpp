@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "atoms/sampler.hpp"
 #include "check.hpp"
 #include "data.hpp"
-#include "atoms/sampler.hpp"
 
 using namespace morf;
 
@@ -58,16 +58,15 @@ static std::vector<double> random_cells(Random& random, std::size_t n) {
     if constexpr (std::is_floating_point_v<Cell>) value = random.unit() - 0.5;
     else if constexpr (sizeof(Cell) == 8)
       value = static_cast<double>(random.between(-(std::int64_t{1} << 61), std::int64_t{1} << 61));
-    else
-      value = static_cast<double>(random.between(std::numeric_limits<Cell>::min(), std::numeric_limits<Cell>::max()));
+    else value = static_cast<double>(random.between(std::numeric_limits<Cell>::min(), std::numeric_limits<Cell>::max()));
   }
   return x;
 }
 
 // Values and ranges of `count` atoms from `first` on.
 template <class Cell>
-static void check_projection(Random& random, const Table& table, const AtomList& atoms, std::size_t first,
-                             std::size_t count, const std::vector<std::uint32_t>& rows, int kind) {
+static void check_projection(Random& random, const Table& table, const AtomList& atoms, std::size_t first, std::size_t count,
+                             const std::vector<std::uint32_t>& rows, int kind) {
   Projector<Cell> project(table);
   using Value = ValueOf<Cell>;
   const std::size_t stride = whole_blocks(rows.size()) + random.index(4);
@@ -78,9 +77,8 @@ static void check_projection(Random& random, const Table& table, const AtomList&
   for (std::size_t j = 0; j < count; ++j) {
     for (std::size_t i = 0; i < stride; ++i) {
       if (i >= rows.size() && i < whole_blocks(rows.size())) continue;
-      const Value expected = i < rows.size()
-                                 ? naive(reinterpret_cast<const Cell*>(table.buffer().row(rows[i])), atoms, first + j)
-                                 : untouched;
+      const Value expected = i < rows.size() ? naive(reinterpret_cast<const Cell*>(table.buffer().row(rows[i])), atoms, first + j)
+                                             : untouched;
       CHECK_EQUAL(values[j * stride + i], expected, "kind", kind, "rows", rows.size(), "row", i, "atom", j);
     }
     if (rows.empty()) continue;
@@ -93,8 +91,8 @@ static void check_projection(Random& random, const Table& table, const AtomList&
 }
 
 template <class Cell>
-static void check_some_atoms(Random& random, const Table& table, const AtomList& atoms,
-                             const std::vector<std::uint32_t>& rows, int kind) {
+static void check_some_atoms(Random& random, const Table& table, const AtomList& atoms, const std::vector<std::uint32_t>& rows,
+                             int kind) {
   const std::size_t first = random.index(atoms.size());
   check_projection<Cell>(random, table, atoms, first, random.index(atoms.size() - first) + 1, rows, kind);
 }
@@ -151,10 +149,9 @@ TEST(every_kernel_at_the_edges_of_blocks_and_chunks) {
         std::vector<std::uint32_t> rows(row_count);
         for (auto& row : rows) row = static_cast<std::uint32_t>(random.index(n));
         for (int kind = 0; kind <= static_cast<int>(Kind::general); ++kind)
-          check_projection<Cell>(random, table,
-                                 make_atoms(random, static_cast<Kind>(kind), atom_count,
-                                            static_cast<std::uint32_t>(table.cells())),
-                                 0, atom_count, rows, kind);
+          check_projection<Cell>(
+              random, table, make_atoms(random, static_cast<Kind>(kind), atom_count, static_cast<std::uint32_t>(table.cells())),
+              0, atom_count, rows, kind);
       }
     });
 }
@@ -188,8 +185,7 @@ TEST(sampled_atoms_sum_features) {
   const std::uint64_t certain = ~std::uint64_t{0};
   for (int round = 0; round < 60; ++round) {
     const auto shape = random_shape(random, 1 + random.index(4));
-    for (const CellType type :
-         {CellType::u8, CellType::u16, CellType::i16, CellType::i32, CellType::i64, CellType::f64})
+    for (const CellType type : {CellType::u8, CellType::u16, CellType::i16, CellType::i32, CellType::i64, CellType::f64})
       with_cell_type(type, [&](auto zero) {
         using Cell = decltype(zero);
         Dictionary dictionary(shape, std::is_floating_point_v<Cell>);

@@ -145,8 +145,8 @@ static void check_borders(Random& random, Value min, Value max) {
     CHECK(bin[i] < bin_count, static_cast<double>(min), static_cast<double>(max), "value", values[i]);
     if constexpr (std::is_same_v<Value, std::int32_t>) {
       const std::uint64_t offset = static_cast<std::uint64_t>(static_cast<std::int64_t>(values[i]) - min);
-      CHECK(is_equal_bin(bin[i], offset, static_cast<std::uint64_t>(static_cast<std::int64_t>(max) - min) + 1),
-            min, max, "value", values[i], "bin", bin[i]);
+      CHECK(is_equal_bin(bin[i], offset, static_cast<std::uint64_t>(static_cast<std::int64_t>(max) - min) + 1), min, max, "value",
+            values[i], "bin", bin[i]);
     }
   }
   for (std::uint32_t b = 0; b < bin_count; ++b) {
@@ -172,8 +172,7 @@ static void check_borders_of_integers(std::uint64_t seed) {
   check_borders<Value>(random, most - 1, most);
   for (Value width = 1; width < 200; ++width) check_borders<Value>(random, most - width, most);
   for (Value power = most / 2 + 1; power > 1; power /= 2)
-    for (const Value width : {power - 1, power, power + 1})
-      check_borders<Value>(random, -(width / 3), width - width / 3);
+    for (const Value width : {power - 1, power, power + 1}) check_borders<Value>(random, -(width / 3), width - width / 3);
   for (int round = 0; round < 100; ++round) {
     const auto a = static_cast<Value>(random.bits() >> random.index(8 * sizeof(Value)));
     const auto b = static_cast<Value>(random.bits());
@@ -294,7 +293,8 @@ struct Case {
   // The values as a projection leaves them: in whole blocks, with anything behind the last row.
   std::vector<Value> in_blocks() const {
     std::vector<Value> blocks(candidates * stride(), static_cast<Value>(77));
-    for (std::size_t j = 0; j < candidates; ++j) std::copy_n(values.begin() + j * node.size, node.size, blocks.begin() + j * stride());
+    for (std::size_t j = 0; j < candidates; ++j)
+      std::copy_n(values.begin() + j * node.size, node.size, blocks.begin() + j * stride());
     return blocks;
   }
   std::size_t stride() const { return whole_blocks(node.size); }
@@ -322,9 +322,7 @@ static void check_same(const Split<Value>& found, const Split<Value>& expected, 
 // Values of every width that a search treats differently: few, below 2^24, below 2^32, below 2^55, more.
 template <class Value>
 static void fill(Random& random, Value* values, std::size_t size) {
-  const std::int64_t wide = sizeof(Value) == 8   ? std::int64_t{1} << 61
-                            : sizeof(Value) == 4 ? (std::int64_t{1} << 30) - 1
-                                                 : 65535;
+  const std::int64_t wide = sizeof(Value) == 8 ? std::int64_t{1} << 61 : sizeof(Value) == 4 ? (std::int64_t{1} << 30) - 1 : 65535;
   const std::int64_t spans[] = {1, 5, 63, 64, 1 << 20, 1 << 26, wide >> 20, wide >> 7, wide >> 5, wide >> 4, wide};
   const std::int64_t span = std::min(spans[random.index(std::size(spans))], wide);
   const std::int64_t low = random.between(std::is_unsigned_v<Value> ? 0 : -wide, wide - span);
@@ -337,8 +335,7 @@ static void fill(Random& random, Value* values, std::size_t size) {
 
 template <class C>
 static C random_case(Random& random, std::size_t smallest, std::size_t largest) {
-  C c(random,
-      static_cast<std::size_t>(random.between(static_cast<std::int64_t>(smallest), static_cast<std::int64_t>(largest))),
+  C c(random, static_cast<std::size_t>(random.between(static_cast<std::int64_t>(smallest), static_cast<std::int64_t>(largest))),
       1 + random.index(20));
   for (std::size_t j = 0; j < c.candidates; ++j) fill(random, c.candidate(j), c.node.size);
   if (random.chance(0.5)) c.limits = {1 + random.index(8), random.index(60)};
@@ -498,8 +495,7 @@ static void check_heavy_tail(std::uint64_t seed) {
   for (int round = 0; round < 12; ++round) {
     C c(random, 65 + random.index(100), 10);
     for (std::size_t j = 0; j < c.candidates; ++j) {
-      for (std::size_t i = 0; i < c.node.size; ++i)
-        c.candidate(j)[i] = static_cast<typename C::Value>(random.between(0, 1000));
+      for (std::size_t i = 0; i < c.node.size; ++i) c.candidate(j)[i] = static_cast<typename C::Value>(random.between(0, 1000));
       c.candidate(j)[random.index(c.node.size)] = static_cast<typename C::Value>(random.chance(0.5) ? 1e9 : -1e9);
     }
     if (round % 2) c.limits = {4, 30};

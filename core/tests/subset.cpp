@@ -22,7 +22,8 @@ static Dictionary make_dictionary(Random& random, CellType type, std::size_t sub
   return dictionary;
 }
 
-static std::vector<double> make_samples(Random& random, const Dictionary& dictionary, std::size_t rows, CellType type, std::int64_t largest) {
+static std::vector<double> make_samples(Random& random, const Dictionary& dictionary, std::size_t rows, CellType type,
+                                        std::int64_t largest) {
   std::vector<double> x(rows * static_cast<std::size_t>(dictionary.features()));
   for (double& value : x) {
     value = static_cast<double>(random.between(type == CellType::u16 ? 0 : -largest, largest));
@@ -101,7 +102,8 @@ TEST(columns_of_tiles_are_those_of_rows) {
         Range<Value> range;
         for (std::size_t j = 0; j < plain.atoms().size(); ++j) {
           with_projection(by_row, dictionary, [&]<class Out>(Projection<Out>& project) {
-            if constexpr (std::is_same_v<Out, Value>) project(all.data(), rows, plain.atoms(), j, 1, values.data(), values.size(), &range);
+            if constexpr (std::is_same_v<Out, Value>)
+              project(all.data(), rows, plain.atoms(), j, 1, values.data(), values.size(), &range);
           });
           for (const Subset* subset : {&plain, &fast})
             subset->read<Value>(j, [&](const auto* column, Value offset) {
@@ -148,15 +150,17 @@ TEST(narrow_columns_grow_the_same_trees) {
       CHECK(fast.picked == slow.atoms.cell);
       CHECK(fast.gain == slow.gain);
 
-      const Forest forest(dictionary.layout(), fast.atoms, {{0, static_cast<std::int64_t>(fast.next.size())}, fast.next, fast.threshold}, fast.leaves);
+      const Forest forest(dictionary.layout(), fast.atoms,
+                          {{0, static_cast<std::int64_t>(fast.next.size())}, fast.next, fast.threshold}, fast.leaves);
       std::vector<std::int32_t> in_subset(rows), in_rows(rows), in_tiles(rows);
-      subset.find_leaves(fast.next.data(), fast.threshold.data(), fast.next.size(), fast.picked.data(), fast.picked.size(), in_subset.data());
+      subset.find_leaves(fast.next.data(), fast.threshold.data(), fast.next.size(), fast.picked.data(), fast.picked.size(),
+                         in_subset.data());
       forest.find_leaves(0, by_row, in_rows.data());
       forest.find_leaves(0, tiled, in_tiles.data());
       CHECK(in_subset == in_rows);
       CHECK(in_tiles == in_rows);
-      CHECK_THROWS(std::invalid_argument, subset.find_leaves(fast.next.data(), fast.threshold.data(), fast.next.size(), fast.picked.data(),
-                                                             fast.picked.size() - 1, in_subset.data()));
+      CHECK_THROWS(std::invalid_argument, subset.find_leaves(fast.next.data(), fast.threshold.data(), fast.next.size(),
+                                                             fast.picked.data(), fast.picked.size() - 1, in_subset.data()));
 
       // All trees at once, from some row on, as one after the other.
       const std::size_t begin = random.index(rows);

@@ -111,8 +111,8 @@ TEST(differences_of_wrapped_sums_are_exact) {
                 const Sum cell = static_cast<Sum>(cells[at]);
                 sum = static_cast<Sum>(minus ? sum - cell : sum + cell);
               }
-              CHECK_EQUAL(static_cast<std::int64_t>(static_cast<Cell>(sum)), static_cast<std::int64_t>(naive), "rank",
-                          rank, "bytes", sizeof(Cell));
+              CHECK_EQUAL(static_cast<std::int64_t>(static_cast<Cell>(sum)), static_cast<std::int64_t>(naive), "rank", rank,
+                          "bytes", sizeof(Cell));
             }
           }
         });
@@ -121,9 +121,8 @@ TEST(differences_of_wrapped_sums_are_exact) {
 
 TEST(quantiser_rounds_half_to_even) {
   const Quantiser units(0, 0x1.0p61), quarters(2, 0x1.0p61), dozens(-3, 0x1.0p61);
-  const std::pair<double, std::int64_t> cases[] = {{0.5, 0},  {1.5, 2},    {2.5, 2},      {3.5, 4},
-                                                   {-0.5, 0}, {-1.5, -2},  {-2.5, -2},    {0.75, 1},
-                                                   {0.25, 0}, {-0.75, -1}, {1e6, 1000000}};
+  const std::pair<double, std::int64_t> cases[] = {{0.5, 0},   {1.5, 2},  {2.5, 2},  {3.5, 4},    {-0.5, 0},     {-1.5, -2},
+                                                   {-2.5, -2}, {0.75, 1}, {0.25, 0}, {-0.75, -1}, {1e6, 1000000}};
   for (const auto& [x, q] : cases) {
     CHECK_EQUAL(units.integer(x), q, x);
     CHECK_EQUAL(units.integer(static_cast<float>(x)), q, x);
@@ -180,8 +179,7 @@ TEST(quantiser_clamps) {
         CHECK_EQUAL(quantiser.integer(x), shift == -900 && x == 1e300 ? quantiser.integer(1e300) : bound, x, shift);
         CHECK_EQUAL(quantiser.integer(-x), -quantiser.integer(x), x, shift);
       }
-      for (const std::int64_t x :
-           {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()}) {
+      for (const std::int64_t x : {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()}) {
         const std::int64_t q = quantiser.integer(x);
         CHECK(q >= -bound && q <= bound, x, shift);
         if (shift >= 0) CHECK_EQUAL(q, x < 0 ? -bound : bound, x, shift);
@@ -212,8 +210,8 @@ TEST(real_cells_have_no_negative_zero) {
 }
 
 template <class In>
-static std::vector<std::uint64_t> hashes(const std::vector<std::int64_t>& values, const Dictionary& dictionary,
-                                         CellType type, int shift = 0) {
+static std::vector<std::uint64_t> hashes(const std::vector<std::int64_t>& values, const Dictionary& dictionary, CellType type,
+                                         int shift = 0) {
   std::vector<In> x(values.begin(), values.end());
   return make_table(x.data(), x.size() / dictionary.features(), dictionary, type, Quantiser(shift, 0x1.0p61)).hash();
 }
@@ -263,8 +261,7 @@ TEST(hash_tells_rows_apart) {
 
 TEST(last_cell_is_zero) {
   Random random(5);
-  for (const CellType type :
-       {CellType::u8, CellType::u16, CellType::i16, CellType::i32, CellType::i64, CellType::f64}) {
+  for (const CellType type : {CellType::u8, CellType::u16, CellType::i16, CellType::i32, CellType::i64, CellType::f64}) {
     Dictionary dictionary({3, 5}, type == CellType::f64);
     dictionary.add_patch({{1, 1}, {3, 5}}, {Boundary::wrap, Boundary::zero}, {true, true});
     std::vector<double> x(15 * 10);
@@ -317,8 +314,7 @@ TEST(impossible_tables_are_refused) {
   CHECK_THROWS(std::invalid_argument, make_table(x, 1, dictionary, CellType::f64, Quantiser(0, 1.0)));
   CHECK_EQUAL(make_table(x, 0, dictionary, CellType::u8, Quantiser(0, 1.0)).rows(), 0u);
   using Shape = std::vector<std::int64_t>;
-  for (const Shape& shape :
-       {Shape{0}, Shape{-4}, Shape{4, 0}, Shape{1 << 15, 1 << 15}, Shape{8, std::int64_t{1} << 62}})
+  for (const Shape& shape : {Shape{0}, Shape{-4}, Shape{4, 0}, Shape{1 << 15, 1 << 15}, Shape{8, std::int64_t{1} << 62}})
     CHECK_THROWS(std::invalid_argument, RowLayout(shape, {Plane{}}), "shape", shape);
   CHECK_THROWS(std::invalid_argument, RowLayout({4}, {}));
   CHECK_THROWS(std::invalid_argument, RowLayout({1 << 29}, std::vector<Plane>(4)));
