@@ -7,6 +7,7 @@ from functools import partial
 
 from sklearn.base import clone
 
+from experiments.series_choice import MINIROCKET
 from morforest import (
     AtomRidgeClassifier,
     Axis,
@@ -123,7 +124,7 @@ def steps(shape, parts):
 RIDGE = {
     AS_IS: ridge(),
     "no kernels": ridge(without("kernels")),
-    "MiniRocket's kernels": ridge(kernels("rocket", **COUNTING)),
+    "MiniRocket's kernels": ridge(kernels(MINIROCKET, **COUNTING)),
     "triple kernels": ridge(kernels("triple", **COUNTING)),
     "sign kernels": ridge(kernels("sign", 9, 9, **COUNTING)),
     "Gaussian kernels": ridge(kernels("gaussian", 5, 9, **COUNTING)),

@@ -7,6 +7,7 @@ sets that aeon includes. No test part that another table here shows is used.
 """
 
 import argparse
+import itertools
 from datetime import date
 from pathlib import Path
 
@@ -28,6 +29,8 @@ SOLVED = ("BasicMotions", "CBF", "Coffee")  # hardly any error, whatever the ato
 OTHERS = ("OSULeaf", "ACSF1", "JapaneseVowels", "PickupGestureWiimoteZ")
 LENGTHS = {"ACSF1": 486, "JapaneseVowels": 25, "PickupGestureWiimoteZ": 150}  # resampled to these
 FOLDS = 5
+# MiniRocket's kernels: nine cells, three of them with weight 2 and the others with -1.
+MINIROCKET = [3 * np.isin(np.arange(9), cells) - 1 for cells in itertools.combinations(range(9), 3)]
 
 
 def resampled(series, length):
@@ -48,7 +51,7 @@ def with_counts(counts, kernels):
         weights = list(found.weights)
         if kernels == "rocket":
             where = {"views": [Raw(), Difference(1)], "pool": pool, "window": 1.0}
-            parts.append(Kernel("rocket", dilation="log", **where))
+            parts.append(Kernel(MINIROCKET, dilation="log", **where))
         elif kernels == "competing":
             parts.append(found.dictionaries[3])
         return Mixture(parts, weights=weights[: len(parts)])

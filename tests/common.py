@@ -11,6 +11,7 @@ from morforest import (
     MorfTreeClassifier,
     MorfTreeRegressor,
 )
+from morforest.dictionary._kernels import triple_kernels
 from morforest.dictionary._views import KINDS
 
 N_TREES = 5
@@ -25,6 +26,9 @@ def digits():
 @functools.cache
 def friedman(n=250):
     return make_friedman1(n, n_features=8, noise=0.5, random_state=3)
+
+
+MINIROCKET = [3 * kernel - 1 for kernel in triple_kernels()]  # as a user would give them
 
 
 def classifier(dictionary=None, **parameters):

@@ -7,7 +7,7 @@ import pickle
 import joblib
 import numpy as np
 import pytest
-from common import assert_same_forest
+from common import MINIROCKET, assert_same_forest
 from hypothesis import given
 from oracle_columns import moments
 from problems import CLASSIFICATION, REGRESSION, Problem, assert_same_trees, problems
@@ -373,7 +373,7 @@ SERIES = {
     "pooled": Haar(1, 2, pool=["max", "proportion"]),
     "wrapped": Patch(1, 4, boundary="wrap", pool=["max", "mean"]),
     "kernels": Kernel(
-        "rocket", dilation="log", pool=["proportion", "max"], views=[Raw(), Difference()]
+        MINIROCKET, dilation="log", pool=["proportion", "max"], views=[Raw(), Difference()]
     ),
     "variance": Mixture([Variance(1, 4, views=[Raw(), Difference()]), Patch(1, 2)]),
 }

@@ -18,6 +18,7 @@ import pytest
 from common import (
     FROZEN_COLUMNS,
     FROZEN_NODES,
+    MINIROCKET,
     frozen_arrays,
 )
 from sklearn.base import clone
@@ -415,7 +416,7 @@ def golden_cases():
     for name, dictionary in BEYOND.items():
         cases[f"digits, {name}"] = (classifier(dictionary, n_estimators=3), X, y, None)
     series = X.reshape(-1, 64)
-    rocket = Kernel("rocket", dilation="log", views=[Raw(), Difference()])
+    rocket = Kernel(MINIROCKET, dilation="log", views=[Raw(), Difference()])
     cases["series, rocket"] = (classifier(rocket), series, y, None)
     competing = Kernel("triple", dilation="log", views=[Raw(), Difference()], pool="win")
     cases["series, competing"] = (classifier(competing), series, y, None)

@@ -27,7 +27,7 @@ from morforest import (
     Square,
 )
 from morforest.dictionary._base import resolve
-from morforest.dictionary._kernels import gabor_kernels, rocket_kernels
+from morforest.dictionary._kernels import gabor_kernels, triple_kernels
 from morforest.dictionary._shape import SampleShape
 
 LEVEL = 1e-3
@@ -405,18 +405,18 @@ def test_signs_are_fair():
     assert fit_of(atoms, law) > LEVEL
 
 
-def test_the_kernels_of_minirocket():
-    kernels = rocket_kernels()
+def test_kernels_of_three_among_nine_cells():
+    kernels = triple_kernels()
     assert len({tuple(kernel) for kernel in kernels}) == len(kernels) == 84
     for kernel in kernels:
-        assert sorted(kernel) == [-1] * 6 + [2] * 3
-    dictionary = Kernel("rocket", dilation="log")
+        assert sorted(kernel) == [0] * 6 + [1] * 3
+    dictionary = Kernel("triple", dilation="log")
     atoms = draw(dictionary, (11,))
     assert fit_of(atoms, kernel_law(kernels, (11,))) > LEVEL
     # Along the last axis but for that of the channels.
     atoms = dictionary.sample((9, 2), 500, channel_axis=2).toarray().reshape(-1, 9, 2)
     assert ((atoms != 0).any(axis=1).sum(axis=1) == 1).all()
-    assert ((atoms != 0).sum(axis=(1, 2)) == 9).all()
+    assert ((atoms != 0).sum(axis=(1, 2)) == 3).all()
 
 
 def test_a_gaussian_kernel_is_a_bell():

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from common import MINIROCKET
 from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.pipeline import make_pipeline
@@ -165,7 +166,7 @@ def test_names_say_which_atom():
         (SparseOblique(density=1.0), r"sum of 90 features channel 0\+1\+2"),
         (Kernel([1, 0, -2, 3], pool="max", window=1.0), r"kernel\(1@0,-2@2,3@3\) channel \d max"),
         (
-            Kernel("rocket", dilation=2, pool="lose", window=1.0),
+            Kernel(MINIROCKET, dilation=2, pool="lose", window=1.0),
             r"kernel\((1@\d+,|-2@\d+,){8}(1|-2)@16\) channel \d win of 6",
         ),
     ):

@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import oracle
 import pytest
+from common import MINIROCKET
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 from problems import (
@@ -122,7 +123,7 @@ EACH_DICTIONARY = {
     "gaussian": Kernel("gaussian", 2, 3),
     "gabor": Kernel("gabor", (2, 1), 3),
     "sign": Kernel("sign", 1, 3, dilation="log"),
-    "rocket": Kernel("rocket", dilation=1),
+    "rocket": Kernel(MINIROCKET, dilation=1),
     "own": Kernel([np.array([1, -2]), np.array([[1, 0], [-1, 3]])], dilation="log"),
     "gradient": Patch(1, 2, views=Gradient(4)),
     "one channel": Patch(1, 2, views=Magnitude()),
@@ -174,7 +175,7 @@ def test_each_dictionary_equals_the_oracle(name, splitter):
     problem = clear_problem(EACH_DICTIONARY[name], splitter=splitter)
     if name == "rocket":
         problem = Problem(
-            problem.X.reshape(-1, 12), problem.y, Kernel("rocket"), problem.parameters
+            problem.X.reshape(-1, 12), problem.y, Kernel(MINIROCKET), problem.parameters
         )
     forest = assert_same_trees(problem)
     assert all(len(nodes) > 15 for nodes in forest.trees)

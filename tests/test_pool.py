@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from common import assert_same_forest, differ
+from common import MINIROCKET, assert_same_forest, differ
 from hypothesis import given
 from hypothesis import strategies as st
 from problems import (
@@ -171,21 +171,21 @@ def test_what_kernels_have_in_common_does_not_decide():
         AtomFeatures(Kernel(name, dilation="log", pool=["win", "lose"]), 60, random_state=0)
         .fit(X)
         .transform(X)
-        for name in ("rocket", "triple")
+        for name in (MINIROCKET, "triple")
     ]
     np.testing.assert_array_equal(*values)
     assert 0 < values[0].mean() < 1 / 6  # ties have no winner
 
 
 def test_the_one_that_wins_is_shown_without_its_rivals():
-    atoms = Kernel("rocket", pool="lose", window=1.0).sample(9 + 3, 20, random_state=0).toarray()
+    atoms = Kernel(MINIROCKET, pool="lose", window=1.0).sample(9 + 3, 20, random_state=0).toarray()
     assert all(sorted(row[row != 0]) == [-2, -2, -2, 1, 1, 1, 1, 1, 1] for row in atoms)
     X, y = whole_numbers(60 * 14, 9).reshape(60, 1, 14), np.arange(60) % 2
-    model = forest(Kernel("rocket", pool="win", window=1.0)).fit(X, y)
+    model = forest(Kernel(MINIROCKET, pool="win", window=1.0)).fit(X, y)
     shown = model._forest.matrix().toarray()[model._forest.is_split()]
     assert len(shown) > 10
     assert all(sorted(set(row[row != 0].tolist())) == [-1, 2] for row in shown)
-    names = AtomFeatures(Kernel("rocket", pool="win"), 5, random_state=0, channel_axis=1).fit(X)
+    names = AtomFeatures(Kernel(MINIROCKET, pool="win"), 5, random_state=0, channel_axis=1).fit(X)
     assert all("win of 6" in name for name in names.get_feature_names_out())
 
 

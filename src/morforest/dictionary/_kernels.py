@@ -1,4 +1,4 @@
-"""Weighted patches: bells, waves, random signs, the kernels of MiniRocket, and users' own."""
+"""Weighted patches: bells, waves, random signs, three of nine cells, and users' own."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ MAX_RIVALS = 1000
 MAX_DILATION = 2**31 - 1
 MAX_CELLS = 2**22  # weights of all kernels together
 ORIENTATIONS = 8
-NINE = ("rocket", "triple")  # kernels of nine cells
-ROCKET_LENGTH = 9
+TRIPLE_LENGTH = 9  # cells of "triple" kernels
 
 
 class Kernel(Pooled, Boxes):
@@ -41,11 +40,9 @@ class Kernel(Pooled, Boxes):
         - "gabor" is such a bell times a wave of one or two periods, in one of two phases, and in
           one of eight directions along the last two axes besides the channel axis.
         - "sign" has weights of 1 and -1, drawn for each atom.
-        - "rocket" stands for the 84 kernels of MiniRocket [1]_: nine cells along the last axis
-          besides the channel axis, three with the weight 2 and the others with -1.
-        - "triple" has the weight 1 in three of these nine cells. Among competing kernels it is the
-          same as "rocket", because a term that all kernels have in common does not matter, and it
-          is faster.
+        - "triple" has the weight 1 in three of nine cells along the last axis besides the channel
+          axis: the 84 kernels of MiniRocket [1]_ without what these have in common, which does not
+          matter among competing kernels.
         - An array of whole numbers, or a list of arrays that are drawn equally often, gives kernels
           of your own. (A list of lists is one array.) An array with fewer axes than a sample lies
           along the last axes besides the channel axis.
@@ -124,13 +121,13 @@ class Kernel(Pooled, Boxes):
                 f"{', '.join(map(repr, SIZED))}; others have their own size: leave them out."
             )
         if isinstance(self.kernel, str):
-            if self.kernel not in NINE:
-                names = ", ".join(map(repr, (*SIZED, *NINE)))
+            if self.kernel != "triple":
+                names = ", ".join(map(repr, (*SIZED, "triple")))
                 raise ValueError(
                     f"kernel must be one of {names}, an array or a list of arrays, "
                     f"got {self.kernel!r}."
                 )
-            return nine_kernels(self.kernel, shape)
+            return triples_of(shape)
         return [_along_last_axes(a, shape) for a in _own_kernels(self.kernel)]
 
     def _sized_kernels(self, shape: SampleShape) -> list[np.ndarray]:
@@ -273,21 +270,14 @@ def log_steps(most: int) -> list[int]:
 @cache
 def triple_kernels() -> list[np.ndarray]:
     """Return each choice of three among nine cells."""
-    chosen = itertools.combinations(range(ROCKET_LENGTH), 3)
-    return [np.isin(np.arange(ROCKET_LENGTH), cells).astype(np.int64) for cells in chosen]
-
-
-@cache
-def rocket_kernels() -> list[np.ndarray]:
-    """Return the kernels of MiniRocket."""
-    return [3 * kernel - 1 for kernel in triple_kernels()]
+    chosen = itertools.combinations(range(TRIPLE_LENGTH), 3)
+    return [np.isin(np.arange(TRIPLE_LENGTH), cells).astype(np.int64) for cells in chosen]
 
 
 @lru_cache(maxsize=16)
-def nine_kernels(name: str, shape: SampleShape) -> list[np.ndarray]:
-    """Return "rocket" or "triple" kernels with the axes of a sample."""
-    found = rocket_kernels() if name == "rocket" else triple_kernels()
-    return [_along_last_axes(kernel, shape) for kernel in found]
+def triples_of(shape: SampleShape) -> list[np.ndarray]:
+    """Return the same with the axes of a sample."""
+    return [_along_last_axes(kernel, shape) for kernel in triple_kernels()]
 
 
 def gabor_kernels(size: tuple[int, ...], plane: list[int]) -> list[np.ndarray]:

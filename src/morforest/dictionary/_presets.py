@@ -11,7 +11,7 @@ from morforest.dictionary._base import Dictionary
 from morforest.dictionary._boxes import Haar, Pair, Patch, Variance
 from morforest.dictionary._compose import Mixture, SharedAtoms, Subset
 from morforest.dictionary._features import Axis, SparseOblique
-from morforest.dictionary._kernels import ROCKET_LENGTH, Kernel
+from morforest.dictionary._kernels import TRIPLE_LENGTH, Kernel
 from morforest.dictionary._shape import SampleShape
 from morforest.dictionary._views import Difference, Gradient, Magnitude, Raw
 
@@ -221,7 +221,7 @@ def _pooled(shape: SampleShape, name: str, counts: int) -> Dictionary:
     ]
     for part in parts:
         part.set_params(size_distribution="log", window=1.0)
-    if length < ROCKET_LENGTH + 3:
+    if length < TRIPLE_LENGTH + 3:
         return Mixture(parts, weights=[4, 2, 1])
     kernels = Kernel(
         "triple", dilation="log", views=[Raw(), differences], pool=["win", "lose"], window=1.0
