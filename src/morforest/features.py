@@ -161,7 +161,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
     def _column_type(self) -> np.dtype[Any]:
         try:
             found: np.dtype[Any] | None = np.dtype(self.dtype)
-        except TypeError:
+        except (TypeError, ValueError, OverflowError, SyntaxError):  # as of "f8,,"
             found = None
         if self.dtype is None or found not in (np.float32, np.float64):
             raise ValueError(f'dtype must be "float32" or "float64", got {self.dtype!r}.')
