@@ -10,11 +10,15 @@ States are numbered; the number and the seed decide what is damaged, so that a f
 again with ``--first NUMBER --states 1``. They run in child processes, so that a crash is counted
 with its number and does not end the run. The exit code is nonzero if anything failed.
 
-Under sanitizers, build the core with them and preload their run-time library::
+Under sanitizers, build the core with them and preload their run-time library, and that of C++ so
+that exceptions are found::
 
-    CXXFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -g" pip install .
-    LD_PRELOAD=$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
-        python tests/damage.py --states 100000 --no-memory-limit
+    CXXFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all -g" pip install .
+    LD_PRELOAD="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libstdc++.so)" \
+        ASAN_OPTIONS=detect_leaks=0 python tests/damage.py --states 100000 --no-memory-limit \
+        --report benchmarks/results/damage.md
+
+The report says which sanitizers the core was built with, as its file tells.
 """
 
 from __future__ import annotations
@@ -24,14 +28,18 @@ import collections
 import functools
 import io
 import pickle
+import platform
+import shlex
 import signal
 import subprocess
 import sys
 import time
 import traceback
 import warnings
+from pathlib import Path
 
 import numpy as np
+import sklearn
 from sklearn.exceptions import NotFittedError
 
 import morforest
@@ -63,12 +71,25 @@ from morforest import (
     Variance,
 )
 
+ROOT = Path(__file__).resolve().parent.parent
 ROWS, SHAPE = 40, (4, 6)
 SECONDS = 60  # that one state may take
 MEMORY = 4 << 30  # bytes that a child may address
 SLICE = 2000  # states of a child process
 OUTCOMES = ("refused", "works", "exception", "crash")
 OPERATIONS = ["max", "min", "mean", "proportion"]
+QUESTIONS = (  # about samples
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "decision_function",
+    "staged_predict",
+    "staged_predict_proba",
+    "transform",
+    "apply",
+    "decision_path",
+    "attributions",
+)
 
 
 # --- models ----------------------------------------------------------------------------------
@@ -351,19 +372,14 @@ def use(loaded):
         if hasattr(loaded, "feature_names_in_"):
             import pandas as pd
 
+            # Names of the same kind make a good model, whatever they were before.
             rows = pd.DataFrame(rows, columns=loaded.feature_names_in_)
-        for question in (
-            "predict",
-            "predict_proba",
-            "decision_function",
-            "transform",
-            "apply",
-            "decision_path",
-            "attributions",
-        ):
+        for question in QUESTIONS:
             if hasattr(loaded, question):
                 try:
-                    getattr(loaded, question)(rows)
+                    answer = getattr(loaded, question)(rows)
+                    if question.startswith("staged"):
+                        list(answer)
                 except ValueError as error:  # the data's fault, for all that the file says
                     if "X has values so large" not in str(error):
                         raise
@@ -375,6 +391,8 @@ def use(loaded):
         repr(loaded.splits_)
         for tree in loaded.splits_:
             repr(tree)
+    if hasattr(loaded, "features_"):  # the atoms of a linear model
+        use(loaded.features_)
     pickle.dumps(loaded)
 
 
@@ -450,12 +468,60 @@ def run(states, seed=0, first=0, limit=True):
     return counts, failures
 
 
+def sanitizers():
+    """Return the sanitizers that the core in use was built with."""
+    code = Path(morforest._native.core.__file__).read_bytes()
+    marks = {"AddressSanitizer": b"__asan_init", "UBSan": b"__ubsan_handle"}
+    return [name for name, mark in marks.items() if mark in code]
+
+
+def commit():
+    """Return the commit of this folder, and whether files differ from it."""
+
+    def git(*words):
+        command = ["git", "-C", str(ROOT), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+    changed = git("status", "--porcelain", "--untracked-files=no")
+    return (git("rev-parse", "--short=12", "HEAD") or "unknown") + (", changed" if changed else "")
+
+
+def write_report(path, counts, command):
+    """Write the counts with what they were counted on."""
+    sys.path.insert(0, str(ROOT))
+    from measuring import machine
+    from measuring.files import write_whole
+    from measuring.tables import markdown
+
+    core = Path(morforest._native.core.__file__).name.split(".")[0]
+    built = " and ".join(sanitizers()) or "no sanitizers"
+    lines = [
+        [name, sum(found.values()), *(found[outcome] for outcome in OUTCOMES)]
+        for name, found in counts.items()
+    ]
+    text = (
+        "# Damaged models\n\n"
+        "States of fitted models are damaged at random, pickled and loaded. A state is refused "
+        'when it is loaded, by a ValueError that begins with "damaged", or the model works: every '
+        "question can be asked of it, though the answers may be wrong. Any other exception is a "
+        "failure, and so is a crash, which includes whatever a sanitizer finds "
+        "([the driver](../../tests/damage.py)).\n\n"
+        f"`{command}`, {machine.now()}, commit {commit()}, {machine.machine()}. The core is "
+        f"`{core}`, built with {built}. morforest {morforest.__version__} with Python "
+        f"{platform.python_version()}, NumPy {np.__version__}, scikit-learn "
+        f"{sklearn.__version__}.\n\n"
+    )
+    header = ["model", "states", *OUTCOMES]
+    write_whole(Path(path), text + markdown(header, lines))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--states", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first state")
     parser.add_argument("--no-memory-limit", action="store_true", help="sanitizers need much")
+    parser.add_argument("--report", help="Markdown file to write the counts to")
     parser.add_argument("--slice", type=int, nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.slice:
@@ -473,6 +539,9 @@ def main():
     for name, found in counts.items():
         print(f"{name:{width}}", *(f"{found[outcome]:>10}" for outcome in OUTCOMES))
     print(f"{time.monotonic() - begin:.0f} seconds")
+    if arguments.report:
+        words = shlex.join(sys.argv[1:])
+        write_report(arguments.report, counts, f"python tests/damage.py {words}")
     for number, name, text in failures[:20]:
         print(f"\nstate {number}, {name}: {text}")
     sys.exit(bool(failures))

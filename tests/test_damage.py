@@ -1,8 +1,15 @@
 """Damaged states are refused when they are loaded, or are models that work; see damage.py."""
 
+from collections import Counter
+from inspect import signature
+from types import SimpleNamespace
+
+import damage
 import numpy as np
 import pytest
-from damage import MODELS, damaged_pickle, model, run, samples, try_state, use
+from damage import MODELS, QUESTIONS, damaged_pickle, model, run, samples, try_state, use
+
+from morforest import AtomFeatures
 
 STATES = 3000
 
@@ -99,23 +106,99 @@ def changed(name, **changes):
         ("atom features", {"_atoms": None}, "but no _atoms"),
         ("atom features", {"_channel_axis": 2}, "the channel axis"),
         ("atom features", {"data_shape_": (24,)}, "samples of shape"),
+        ("atom features", {"_coarse": 31}, "the number of coarse atoms"),
+        ("atom features", {"_coarse": -1}, "the number of coarse atoms"),
         ("atom features", {"dtype": "float16"}, "dtype must be"),
+        ("atom features", {"dtype": ">f8"}, "dtype must be"),
+        ("atom features", {"dtype": "f8,,"}, "dtype must be"),  # a SyntaxError of NumPy
+        ("atom features", {"dtype": ("f8", -1)}, "dtype must be"),
+        ("atom features", {"dtype": {"a": ("f8", 10**30)}}, "dtype must be"),
+        ("atom features", {"dtype": None}, "dtype must be"),
+        ("atom features", {"dtype": ...}, "the parameter dtype is missing"),
         ("ridge", {"coef_": np.zeros((3, 29))}, "coef_"),
         ("ridge", {"coef_": np.full((3, 30), np.nan)}, "coef_"),
         ("ridge", {"intercept_": 0.0}, "intercept_"),
         ("ridge", {"_mean": np.zeros(29)}, "_mean"),
         ("ridge", {"_deviation": np.full(30, -1.0)}, "negative deviations"),
+        ("ridge", {"_origin": np.full(30, np.inf)}, "_origin"),
+        ("ridge", {"coef_": ...}, "AttributeError.*coef_"),
+        ("ridge", {"coef_": np.full((3, 30), 1e306)}, "coef_ has weights whose scores overflow"),
+        ("ridge", {"coef_": np.zeros((3, 30)).tolist()}, "coef_"),
+        ("ridge", {"intercept_": np.array([0, np.nan, 0])}, "intercept_"),
         ("ridge", {"classes_": np.arange(4)}, "coef_"),
+        ("ridge", {"classes_": np.arange(2)}, "coef_"),
+        ("ridge", {"classes_": np.arange(1)}, "one class only"),
+        ("ridge", {"classes_": np.array([0, 2, 1])}, "classes_ are not sorted"),
         ("ridge", {"temperature_": 0.0}, "temperature_"),
+        ("ridge", {"temperature_": np.nan}, "temperature_"),
+        ("ridge", {"temperature_": np.inf}, "temperature_"),
+        ("ridge", {"temperature_": 5e-324}, "temperature_"),  # its inverse overflows
+        ("ridge", {"temperature_": None}, "temperature_"),
         ("ridge", {"alpha_": "1"}, "alpha_"),
-        ("ridge", {"features_": 3}, "features_"),
+        ("ridge", {"alpha_": 0.0}, "alpha_ is not a penalty from 1e-50 to 1e"),
+        ("ridge", {"alpha_": 1e60}, "alpha_ is not a penalty from 1e-50 to 1e"),
+        ("ridge", {"alpha_": np.nan}, "alpha_ is not a penalty"),
+        ("ridge", {"alphas": ...}, "the parameter alphas is missing"),
+        ("ridge", {"features_": 3}, "features_ are not drawn atoms"),
+        ("ridge", {"features_": AtomFeatures()}, "features_ are not drawn atoms"),
+        ("ridge", {"features_": SimpleNamespace(_core=3)}, "features_ are not drawn atoms"),
+        ("ridge", {"features_": None}, "but no features_"),
+        ("ridge", {"data_shape_": (6, 4)}, "samples of shape"),
+        ("ridge", {"n_jobs": 0}, "n_jobs must be"),
+        ("ridge", {"loo_decision_function_": np.zeros(40)}, "loo_decision_function_"),
+        ("ridge", {"loo_decision_function_": np.zeros((40, 2))}, "loo_decision_function_"),
+        ("ridge", {"loo_decision_function_": None}, "loo_decision_function_"),
+        ("ridge of two classes", {"coef_": np.zeros((2, 30))}, "coef_"),
+        ("ridge of two classes", {"loo_decision_function_": np.zeros((40, 1))}, "loo_decision"),
+        ("ridge of numbers", {"coef_": np.zeros((1, 30))}, "coef_"),
         ("ridge of numbers", {"intercept_": np.zeros(1)}, "intercept_"),
+        ("ridge of numbers", {"loo_prediction_": np.zeros(0)}, "loo_prediction_"),
     ],
 )
 def test_what_is_wrong_is_named(name, changes, message):
     changed(name)
     with pytest.raises(ValueError, match=f"^damaged model: .*{message}"):
         changed(name, **changes)
+
+
+@pytest.mark.parametrize("name", ["ridge", "ridge of two classes", "ridge of numbers"])
+def test_what_no_prediction_needs_may_be_deleted(name):
+    use(changed(name, loo_decision_function_=..., loo_prediction_=...))
+
+
+def test_the_largest_scores_that_load_make_probabilities():
+    # Eight standard deviations in each of thirty atoms are short of an overflow.
+    loaded = changed("ridge", coef_=np.full((3, 30), 7e305) * [[1], [-1], [0]])
+    found = loaded.predict_proba(samples().reshape(-1, 24))
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
+def test_models_with_other_names_of_features_are_used_with_these():
+    names = np.array([f"y{i}" for i in range(24)], dtype=object)
+    use(changed("features, named", feature_names_in_=names))
+
+
+def test_everything_of_samples_is_asked():
+    # A new method that takes samples must be in the list, or be left out for a reason.
+    other = {"fit", "fit_transform", "score"}
+    for name in MODELS:
+        kind = type(model(name))
+        methods = [getattr(kind, m) for m in dir(kind) if not m.startswith("_")]
+        taking = {m.__name__ for m in methods if callable(m) and "X" in signature(m).parameters}
+        assert taking <= other | set(QUESTIONS), name
+
+
+def test_the_report_says_what_was_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(damage, "sanitizers", lambda: ["AddressSanitizer"])
+    path = tmp_path / "damage.md"
+    counts = {"patches": Counter(refused=3, works=2, crash=1)}
+    damage.write_report(path, counts, "python tests/damage.py --states 6")
+    text = path.read_text()
+    assert "| model | states | refused | works | exception | crash |" in text
+    assert "| patches | 6 | 3 | 2 | 0 | 1 |" in text
+    assert "`python tests/damage.py --states 6`" in text
+    assert "built with AddressSanitizer." in text
 
 
 def forest_changed(name, **changes):
