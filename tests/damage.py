@@ -3,8 +3,9 @@
     python tests/damage.py --states 100000 --seed 0
 
 A damaged file must be refused when it is loaded, by a ValueError that begins with "damaged", or be
-a model that works: every question can be asked of it, though the answers may be wrong. Any other
-exception is a failure, and so are a crash, more than a few gigabytes, or more than a minute.
+a model that works: every question can be asked of it, though the answers may be wrong. If all that
+was learned is gone, the model is one that is not fitted, and says so. Any other exception is a
+failure, and so are a crash, more than a few gigabytes, or more than a minute.
 
 States are numbered; the number and the seed decide what is damaged, so that a failure can be seen
 again with ``--first NUMBER --states 1``. They run in child processes, so that a crash is counted
@@ -76,7 +77,7 @@ ROWS, SHAPE = 40, (4, 6)
 SECONDS = 60  # that one state may take
 MEMORY = 4 << 30  # bytes that a child may address
 SLICE = 2000  # states of a child process
-OUTCOMES = ("refused", "works", "exception", "crash")
+OUTCOMES = ("refused", "unfitted", "works", "exception", "crash")
 OPERATIONS = ["max", "min", "mean", "proportion"]
 QUESTIONS = (  # about samples
     "predict",
@@ -412,7 +413,8 @@ def try_state(name, seed, number):
         try:
             use(loaded)
         except NotFittedError:  # a state without attributes is that of an unfitted model
-            return "refused", ""
+            learned = [name for name in vars(loaded) if name.endswith("_")]
+            return ("exception", traceback.format_exc()) if learned else ("unfitted", "")
         except BaseException:
             return "exception", traceback.format_exc()
     return "works", ""
@@ -501,11 +503,17 @@ def write_report(path, counts, command):
     ]
     text = (
         "# Damaged models\n\n"
-        "States of fitted models are damaged at random, pickled and loaded. A state is refused "
-        'when it is loaded, by a ValueError that begins with "damaged", or the model works: every '
-        "question can be asked of it, though the answers may be wrong. Any other exception is a "
-        "failure, and so is a crash, which includes whatever a sanitizer finds "
+        "States of fitted models are damaged at random, pickled and loaded "
         "([the driver](../../tests/damage.py)).\n\n"
+        '- **refused**: loading raises a ValueError that begins with "damaged", or says that the '
+        "forest was saved in another format.\n"
+        "- **unfitted**: what is left of the state is parameters alone, and the model says that it "
+        "is not fitted.\n"
+        "- **works**: every question can be asked, though the answers may be wrong. The error that "
+        "X has values too large for the model counts as an answer.\n"
+        "- **exception**: anything else was raised. This is a failure.\n"
+        "- **crash**: the process ended, of itself or because a sanitizer found an error. This "
+        "is a failure.\n\n"
         f"`{command}`, {machine.now()}, commit {commit()}, {machine.machine()}. The core is "
         f"`{core}`, built with {built}. morforest {morforest.__version__} with Python "
         f"{platform.python_version()}, NumPy {np.__version__}, scikit-learn "

@@ -8,6 +8,7 @@ import damage
 import numpy as np
 import pytest
 from damage import MODELS, QUESTIONS, damaged_pickle, model, run, samples, try_state, use
+from sklearn.exceptions import NotFittedError
 
 from morforest import AtomFeatures
 
@@ -40,6 +41,22 @@ def test_a_failure_is_seen(monkeypatch):
     assert (outcome, "ZeroDivisionError" in text) == ("exception", True)
     monkeypatch.setattr("damage.damaged_pickle", lambda *_: _pickled(Refusing()))
     assert try_state("patches", 0, 0)[0] == "exception"
+
+
+def test_only_models_without_attributes_are_unfitted(monkeypatch):
+    monkeypatch.setattr("damage.damaged_pickle", lambda *_: _pickled(AtomFeatures()))
+    assert try_state("patches", 0, 0)[0] == "unfitted"
+    monkeypatch.setattr("damage.damaged_pickle", lambda *_: _pickled(HalfFitted()))
+    outcome, text = try_state("patches", 0, 0)
+    assert (outcome, "NotFittedError" in text) == ("exception", True)
+
+
+class HalfFitted:
+    def __init__(self):
+        self.classes_ = 3
+
+    def predict(self, X):
+        raise NotFittedError
 
 
 class Unusable:
@@ -195,8 +212,8 @@ def test_the_report_says_what_was_counted(tmp_path, monkeypatch):
     counts = {"patches": Counter(refused=3, works=2, crash=1)}
     damage.write_report(path, counts, "python tests/damage.py --states 6")
     text = path.read_text()
-    assert "| model | states | refused | works | exception | crash |" in text
-    assert "| patches | 6 | 3 | 2 | 0 | 1 |" in text
+    assert "| model | states | refused | unfitted | works | exception | crash |" in text
+    assert "| patches | 6 | 3 | 0 | 2 | 0 | 1 |" in text
     assert "`python tests/damage.py --states 6`" in text
     assert "built with AddressSanitizer." in text
 
