@@ -252,11 +252,11 @@ def test_samples_that_do_not_fit_are_refused_as_in_predict():
 def test_leaves_that_are_not_there_are_refused():
     forest = fit_friedman()._forest
     weight = forest.weight.astype(np.uint32)
-    out = np.zeros((1, 8, 1), dtype=np.uint64)
+    out = np.zeros((1, 8, 1))
     for leaf in (-1, 10**6):
         with pytest.raises(ValueError, match="no such leaf"):
             forest._core.attribute(np.full((1, 5), leaf, np.int32), weight, 40, 1.0, out)
-    with pytest.raises(ValueError, match="a weight a node"):
+    with pytest.raises(ValueError, match="one entry per node"):
         forest._core.attribute(np.zeros((1, 5), np.int32), weight[:-1], 40, 1.0, out)
     with pytest.raises(ValueError, match="wrong shape"):
         forest._core.attribute(np.zeros((1, 5), np.int32), weight, 40, 1.0, out[:, :-1])
