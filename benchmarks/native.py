@@ -2,14 +2,15 @@
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+CORE = HERE.parent / "core"
 FLAGS = (
     "-std=c++20",
-    "-O3",
     "-ffp-contract=off",
     "-fno-math-errno",
     "-fno-trapping-math",
@@ -30,12 +31,30 @@ def missing():
 
 
 def build(name, march, folder):
-    """Compile `name`.cpp for an instruction set, and return the program."""
-    program = Path(folder) / f"{name}-{march}"
-    source, include = str(HERE / f"{name}.cpp"), f"-I{HERE.parent / 'core'}"
-    command = [compiler(), *FLAGS, f"-march={march}", include, source, "-o", str(program)]
-    subprocess.run(command, check=True)
+    """Compile `name`.cpp and the core for an instruction set, and return the program."""
+    folder = Path(folder)
+    objects = [_compile(HERE / f"{name}.cpp", "-O3", march, folder / f"{name}.o")]
+    for kind, group, sources in _groups():
+        combined = folder / f"{group}.cpp"
+        combined.write_text("".join(f'#include "{source}"\n' for source in sources))
+        options = "-O3" if kind == "KERNELS" else "-Os"
+        objects.append(_compile(combined, options, march, folder / f"{group}.o"))
+    program = folder / f"{name}-{march}"
+    subprocess.run([compiler(), *map(str, objects), "-pthread", "-o", str(program)], check=True)
     return program
+
+
+def _groups():
+    """Return kind, name and sources of what core/sources.cmake has compiled as one source."""
+    text = (CORE / "sources.cmake").read_text()
+    groups = re.findall(r"^morforest_group\(MORFOREST_(\w+) (\w+)\s([^)]*)\)", text, re.MULTILINE)
+    return [(kind, name, files.split()) for kind, name, files in groups if kind != "BINDINGS"]
+
+
+def _compile(source, options, march, result):
+    command = [compiler(), *FLAGS, options, f"-march={march}", f"-I{CORE}", "-c", str(source)]
+    subprocess.run([*command, "-o", str(result)], check=True)
+    return result
 
 
 def first_line(program):
