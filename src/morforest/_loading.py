@@ -104,49 +104,6 @@ def check_features(estimator: Any) -> None:
     require(isinstance(estimator.dictionary_, Dictionary), "dictionary_ is not a dictionary")
 
 
-def check_ridge(estimator: Any) -> None:
-    """Check a linear model over drawn atoms; `features_` checks itself."""
-    from morforest.features import AtomFeatures  # which imports this module
-    from morforest.ridge import LARGEST, LEAST_PENALTY, MOST_PENALTY
-
-    features = estimator.features_
-    require(
-        isinstance(features, AtomFeatures) and hasattr(features, "_core"),
-        "features_ are not drawn atoms",
-    )
-    check_samples_seen(estimator, features.data_shape_)
-    check_jobs(estimator.n_jobs)
-    size = len(features._atoms)
-    for name in ("_origin", "_mean", "_deviation"):
-        check_numbers(name, getattr(estimator, name), (size,))
-    require(bool((estimator._deviation >= 0).all()), "negative deviations")
-    alpha = estimator.alpha_
-    require(
-        is_finite(alpha) and LEAST_PENALTY <= alpha <= MOST_PENALTY,
-        f"alpha_ is not a penalty from {LEAST_PENALTY} to {MOST_PENALTY}",
-    )
-    if not isinstance(estimator, ClassifierMixin):
-        check_numbers("coef_", estimator.coef_, (size,))
-        require(is_finite(estimator.intercept_), "intercept_ is not a number")
-        check_left_out(estimator, "loo_prediction_", ())
-        return
-    classes = check_labels(estimator.classes_)
-    outputs = classes if classes > 2 else 1
-    require(classes > 1, "one class only")
-    check_numbers("coef_", estimator.coef_, (outputs, size))
-    check_numbers("intercept_", estimator.intercept_, (outputs,))
-    with np.errstate(over="ignore"):
-        largest = LARGEST * np.abs(estimator.coef_, dtype=np.float64).sum(axis=1)
-        largest += np.abs(estimator.intercept_, dtype=np.float64)
-    require(bool(np.isfinite(largest).all()), "coef_ has weights whose scores overflow")
-    temperature = estimator.temperature_
-    require(
-        is_finite(temperature) and temperature > 0 and math.isfinite(1 / float(temperature)),
-        "temperature_ is not a positive number that scores can be divided by",
-    )
-    check_left_out(estimator, "loo_decision_function_", (classes,) if classes > 2 else ())
-
-
 def check_left_out(estimator: Any, name: str, columns: tuple[int, ...]) -> None:
     """Check what was predicted of training samples that were left out.
 

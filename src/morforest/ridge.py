@@ -13,7 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 from morforest import _parameters as check
 from morforest._fixed_point import blocks, whole_weights
 from morforest._leave_one_out import fit_ridge, fit_slope, log_probabilities
-from morforest._loading import check_ridge, restore
+from morforest._loading import (
+    check_labels,
+    check_left_out,
+    check_numbers,
+    check_samples_seen,
+    is_finite,
+    require,
+    restore,
+)
 from morforest._parallel import over_rows
 from morforest._validation import (
     check_classes,
@@ -36,6 +44,46 @@ HELD_VALUES = 1 << 24  # of atoms of all training samples, held in float64 befor
 BLOCK_VALUES = 1 << 22  # of atoms of samples to predict, held in float64 at a time
 MOST_REPEATED = 1 << 24  # rows that the draw of atoms chooses from
 CALL_VALUES = 1 << 17  # computed per call of the core
+
+
+def check_ridge(estimator: Any) -> None:
+    """Check a linear model over drawn atoms; `features_` checks itself."""
+    features = estimator.features_
+    require(
+        isinstance(features, AtomFeatures) and hasattr(features, "_core"),
+        "features_ are not drawn atoms",
+    )
+    check_samples_seen(estimator, features.data_shape_)
+    check.check_jobs(estimator.n_jobs)
+    size = len(features._atoms)
+    for name in ("_origin", "_mean", "_deviation"):
+        check_numbers(name, getattr(estimator, name), (size,))
+    require(bool((estimator._deviation >= 0).all()), "negative deviations")
+    alpha = estimator.alpha_
+    require(
+        is_finite(alpha) and LEAST_PENALTY <= alpha <= MOST_PENALTY,
+        f"alpha_ is not a penalty from {LEAST_PENALTY} to {MOST_PENALTY}",
+    )
+    if not isinstance(estimator, ClassifierMixin):
+        check_numbers("coef_", estimator.coef_, (size,))
+        require(is_finite(estimator.intercept_), "intercept_ is not a number")
+        check_left_out(estimator, "loo_prediction_", ())
+        return
+    classes = check_labels(estimator.classes_)
+    outputs = classes if classes > 2 else 1
+    require(classes > 1, "one class only")
+    check_numbers("coef_", estimator.coef_, (outputs, size))
+    check_numbers("intercept_", estimator.intercept_, (outputs,))
+    with np.errstate(over="ignore"):
+        largest = LARGEST * np.abs(estimator.coef_, dtype=np.float64).sum(axis=1)
+        largest += np.abs(estimator.intercept_, dtype=np.float64)
+    require(bool(np.isfinite(largest).all()), "coef_ has weights whose scores overflow")
+    temperature = estimator.temperature_
+    require(
+        is_finite(temperature) and temperature > 0 and math.isfinite(1 / float(temperature)),
+        "temperature_ is not a positive number that scores can be divided by",
+    )
+    check_left_out(estimator, "loo_decision_function_", (classes,) if classes > 2 else ())
 
 
 class _AtomRidge(BaseEstimator):
