@@ -24,7 +24,7 @@ TEXT_FILES = $(filter-out %.png %.npz %.pickle,$(FILES))
 
 # What goes into the wheel: the package is built again when one of these is newer.
 SOURCES := pyproject.toml CMakeLists.txt \
-  $(wildcard core/*.hpp core/*.cpp) \
+  $(shell find core -type f -not -path 'core/tests/*') \
   $(shell find src -type f -not -path '*/__pycache__/*' -not -name '.*')
 
 help: ## Show this list

@@ -11,7 +11,6 @@ HERE = Path(__file__).resolve().parent
 CORE = HERE.parent / "core"
 FLAGS = (
     "-std=c++20",
-    "-O3",
     "-ffp-contract=off",
     "-fno-math-errno",
     "-fno-trapping-math",
@@ -32,19 +31,31 @@ def missing():
 
 
 def build(name, march, folder):
-    """Compile `name`.cpp for an instruction set, and return the program."""
-    program = Path(folder) / f"{name}-{march}"
-    sources = [HERE / f"{name}.cpp", *core_sources()]
-    command = [compiler(), *FLAGS, f"-march={march}", f"-I{CORE}", "-pthread", *sources]
-    subprocess.run([*command, "-o", program], check=True)
+    """Compile `name`.cpp and the core for an instruction set, and return the program."""
+    folder = Path(folder)
+    objects = [_compile(HERE / f"{name}.cpp", "-O3", march, folder / f"{name}.o")]
+    for kind, group, sources in _groups():
+        combined = folder / f"{group}.cpp"
+        combined.write_text("".join(f'#include "{source}"\n' for source in sources))
+        # What is no kernel is compiled once for all instruction sets, for size.
+        options = ("-O3", march) if kind == "KERNELS" else ("-Os", "x86-64")
+        objects.append(_compile(combined, *options, folder / f"{group}.o"))
+    program = folder / f"{name}-{march}"
+    subprocess.run([compiler(), *map(str, objects), "-pthread", "-o", str(program)], check=True)
     return program
 
 
-def core_sources():
-    """Return the source files of the core, without those that bind it to Python."""
-    lists = (CORE / "sources.cmake").read_text()
-    found = re.findall(r"set\(MORFOREST_(KERNELS|SUPPORT)\s([^)]*)\)", lists)
-    return [CORE / name for _, names in found for name in names.split()]
+def _groups():
+    """Return kind, name and sources of what core/sources.cmake has compiled as one source."""
+    text = (CORE / "sources.cmake").read_text()
+    groups = re.findall(r"^morforest_group\(MORFOREST_(\w+) (\w+)\s([^)]*)\)", text, re.MULTILINE)
+    return [(kind, name, files.split()) for kind, name, files in groups if kind != "BINDINGS"]
+
+
+def _compile(source, options, march, result):
+    command = [compiler(), *FLAGS, options, f"-march={march}", f"-I{CORE}", "-c", str(source)]
+    subprocess.run([*command, "-o", str(result)], check=True)
+    return result
 
 
 def first_line(program):

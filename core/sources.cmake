@@ -1,26 +1,39 @@
 # The sources of the core, without Python. Kernels are where time is spent, and are optimised hardest; the others run once per call.
-set(MORFOREST_KERNELS
-  atoms/sampler.cpp
+# A group is compiled as one source; a change in it should take no more than some ten seconds to compile.
+function(morforest_group list group)
+  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/)
+  set_source_files_properties(${ARGN} PROPERTIES UNITY_GROUP ${group})
+  set(${list} ${${list}} ${ARGN} PARENT_SCOPE)
+endfunction()
+
+morforest_group(MORFOREST_KERNELS atoms
+  atoms/sampler.cpp)
+morforest_group(MORFOREST_KERNELS data
   base/sorting.cpp
   data/row_filler.cpp
-  data/table.cpp
-  forest/forest.cpp
-  forest/walk_rows.cpp
-  growth/combination.cpp
-  growth/grow.cpp
-  growth/subset.cpp
+  data/table.cpp)
+morforest_group(MORFOREST_KERNELS projection
   projection/atom_values.cpp
   projection/byte_patches.cpp
   projection/pooling.cpp
   projection/projector.cpp
-  splitting/search_by_absolute_error.cpp
+  splitting/value_search.cpp)
+morforest_group(MORFOREST_KERNELS classification
   splitting/search_by_entropy.cpp
-  splitting/search_by_gini.cpp
+  splitting/search_by_gini.cpp)
+morforest_group(MORFOREST_KERNELS regression
+  splitting/search_by_absolute_error.cpp
   splitting/search_by_gradient.cpp
   splitting/search_by_poisson.cpp
-  splitting/search_by_squared_error.cpp
-  splitting/value_search.cpp)
-set(MORFOREST_SUPPORT
+  splitting/search_by_squared_error.cpp)
+morforest_group(MORFOREST_KERNELS growth
+  growth/combination.cpp
+  growth/grow.cpp
+  growth/subset.cpp)
+morforest_group(MORFOREST_KERNELS forest
+  forest/forest.cpp
+  forest/walk_rows.cpp)
+morforest_group(MORFOREST_SUPPORT support
   atoms/atom_list.cpp
   atoms/dictionary.cpp
   data/row_layout.cpp
@@ -28,7 +41,7 @@ set(MORFOREST_SUPPORT
   growth/bags.cpp
   splitting/node_search.cpp)
 # Compiled once for all instruction sets; module.cpp is compiled for each.
-set(MORFOREST_BINDINGS
+morforest_group(MORFOREST_BINDINGS bindings
   python/atoms.cpp
   python/bags.cpp
   python/dictionary.cpp
@@ -38,6 +51,3 @@ set(MORFOREST_BINDINGS
   python/table.cpp
   python/training.cpp
   python/trees.cpp)
-list(TRANSFORM MORFOREST_BINDINGS PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
-list(TRANSFORM MORFOREST_KERNELS PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
-list(TRANSFORM MORFOREST_SUPPORT PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
