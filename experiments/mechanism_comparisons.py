@@ -5,6 +5,14 @@ from dataclasses import dataclass
 from experiments.mechanism_settings import AS_IS
 
 SEVERAL = ("Epilepsy", "Libras", "NATOPS", "RacketSports", "finger")  # channels
+# Settings of mechanisms that were removed; their rows are kept, so that the table shows why.
+REMOVED = (
+    "random splits",
+    "patches, random splits",
+    "SPORF, random splits",
+    "steps and squares",
+    "steps and squares for pairs",
+)
 
 
 @dataclass(frozen=True)

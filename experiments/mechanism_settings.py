@@ -210,7 +210,6 @@ SERIES = {
     "atoms of a tree": forest(lambda shape: Subset(series(shape)), bootstrap=True),
     "atoms of a node": forest(series, bootstrap=True),
     "exact splits": forest(lambda shape: "series", splitter="exact"),
-    "random splits": forest(lambda shape: "series", splitter="random"),
     "boosting": boosting("series"),
     "boosting, copies": boosting("series", augment=SeriesCopies()),
     "patches": forest(lambda shape: "patch"),
@@ -244,9 +243,6 @@ def image(gradients=True, magnitudes=True, raw=True, pairs="pair", patches=True,
 PAIRS = {
     "pair": lambda half, views: Pair(1, half, reach=0.35, views=views),
     "steps": lambda half, views: Haar(1, half, views=views),
-    "steps and squares": lambda half, views: Haar(
-        1, half, lobes=["two", "three", "square"], views=views
-    ),
 }
 
 
@@ -271,9 +267,7 @@ IMAGES = {
     "no pairs": of_images(image(pairs=None)),
     "no patches": of_images(image(patches=False)),
     "steps for pairs": of_images(image(pairs="steps")),
-    "steps and squares for pairs": of_images(image(pairs="steps and squares")),
     "exact splits": of_images(image(), splitter="exact"),
-    "random splits": of_images(image(), splitter="random"),
     "copies": of_images(image(), augment=ImageCopies()),
     "patches": of_images(half_patch),
     "patches, sizes by logarithm": of_images(
@@ -281,14 +275,12 @@ IMAGES = {
     ),
     "patches, inside": of_images(lambda shape: half_patch(shape, boundary="inside")),
     "patches, exact splits": of_images(half_patch, splitter="exact"),
-    "patches, random splits": of_images(half_patch, splitter="random"),
     "patches, pooled": of_images(lambda shape: Subset(half_patch(shape, pool=["max", "min"]))),
     "patches to 7 x 7": of_images(lambda shape: Patch(3, 7, boundary="inside")),
     "Gaussian kernels": of_images(lambda shape: Kernel("gaussian", 3, 7)),
     "Gabor kernels": of_images(lambda shape: Kernel("gabor", 3, 7)),
     "sign kernels": of_images(lambda shape: Kernel("sign", 3, 7)),
     "steps": of_images(lambda shape: Haar(1, 7)),
-    "steps and squares": of_images(lambda shape: Haar(1, 7, lobes=["two", "three", "square"])),
     "pairs": of_images(lambda shape: Pair(1, 7)),
     "boosting": boosting("image", channels=False),
     "boosting, copies": boosting("image", channels=False, augment=ImageCopies()),
@@ -316,7 +308,6 @@ PATCHES = {
     "differences": paper_patch(views=[Raw(), Difference(-1)]),
     "variances": forest(lambda shape: Mixture([Patch(3, 12), Variance(3, 12)]), max_features=0.5),
     "exact splits": forest(lambda shape: Patch(3, 12), max_features=0.5, splitter="exact"),
-    "random splits": forest(lambda shape: Patch(3, 12), max_features=0.5, splitter="random"),
 }
 
 
@@ -348,7 +339,6 @@ TABLES = {
     "SPORF": forest(lambda shape: "sporf"),
     "RF": forest(lambda shape: "axis"),
     "SPORF, exact splits": forest(lambda shape: "sporf", splitter="exact"),
-    "SPORF, random splits": forest(lambda shape: "sporf", splitter="random"),
     "depth 4": boosting(None, max_depth=4),
     "best first": boosting(None, max_depth=None, max_leaf_nodes=16),
 }

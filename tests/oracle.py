@@ -27,7 +27,6 @@ from oracle_atoms import (  # noqa: F401
     RIGHT,
     ROOT,
     SUBSET,
-    THRESHOLDS,
     Boxes,
     Component,
     Dictionary,
@@ -261,7 +260,6 @@ class Growth:
 
     n_candidates: int
     criterion: str = "gini"
-    splitter: str = "exact"
     max_depth: int | None = None
     min_samples_split: int = 2
     min_samples_leaf: int = 1
@@ -315,19 +313,7 @@ def exact_thresholds(values: np.ndarray) -> list[int | float]:
     return [midpoint(a, b) for a, b in itertools.pairwise(distinct)]
 
 
-def random_threshold(values: np.ndarray, stream: Stream) -> list[int | float]:
-    """One place between minimum and maximum; of integers, the midpoint between t and t + 1."""
-    low, high = values.min().item(), values.max().item()
-    if low == high:
-        return []
-    if isinstance(low, int):
-        t = low + stream.below(high - low)
-        return [midpoint(t, t + 1)]
-    t = low + stream.fraction() * (high - low)
-    return [t if t < high else low]
-
-
-def best_split(rows: Rows, atoms: list[np.ndarray], growth: Growth, thresholds: Stream):
+def best_split(rows: Rows, atoms: list[np.ndarray], growth: Growth):
     """The best split over these candidates: of equals the first candidate, then threshold.
 
     In boosting it must be better than none.
@@ -337,11 +323,7 @@ def best_split(rows: Rows, atoms: list[np.ndarray], growth: Growth, thresholds: 
         floor = rows.worth()
     for atom in atoms:
         values = project(rows.cells, atom)
-        if growth.splitter == "random":
-            places = random_threshold(values, thresholds)
-        else:
-            places = exact_thresholds(values)
-        for threshold in places:
+        for threshold in exact_thresholds(values):
             goes_left = below_threshold(values, threshold)
             score = score_of(rows, goes_left, growth)
             if score is not None and score > (floor if best is None else best.score):
@@ -383,7 +365,6 @@ def find_split(node: Node, dictionary: Dictionary, growth: Growth, tree_weight: 
     """The split of a node, or None if it is to be a leaf."""
     if must_be_leaf(node, growth):
         return None
-    thresholds = Stream(derive(node.key, THRESHOLDS))
     combinations = Stream(derive(node.key, COMBINATION))
     for atoms in dictionary.rounds(Stream(node.key), growth.n_candidates):
         atoms = [
@@ -392,7 +373,7 @@ def find_split(node: Node, dictionary: Dictionary, growth: Growth, tree_weight: 
         if growth.penalties:
             learned = learn(node.rows, atoms, growth.penalties, combinations, project)
             atoms = atoms if learned is None else [*atoms, learned]
-        split = best_split(node.rows, atoms, growth, thresholds)
+        split = best_split(node.rows, atoms, growth)
         if split is not None:
             break
         if growth.criterion == "gradient":  # no second try

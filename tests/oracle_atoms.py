@@ -16,7 +16,7 @@ from oracle_forms import Pool, PooledAtom
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
 
-BAG, ROOT, LEFT, RIGHT, THRESHOLDS, SUBSET = 1, 2, 3, 4, 5, 8
+BAG, ROOT, LEFT, RIGHT, SUBSET = 1, 2, 3, 4, 8
 
 
 def mix(z: int) -> int:
@@ -48,10 +48,6 @@ class Stream:
     def below(self, n: int) -> int:
         """A number in 0..n-1. A draw without choice consumes nothing."""
         return 0 if n == 1 else (self.next() * n) >> 64
-
-    def fraction(self) -> float:
-        """A number in [0, 1) of 53 bits."""
-        return (self.next() >> 11) / 2.0**53
 
 
 # --- dictionaries ----------------------------------------------------------------------------
@@ -246,7 +242,7 @@ class PatchAtoms(Boxes):
         return self.pool.end(stream, atom.ravel(), self.shape)
 
 
-LOBES = {"two": (1, -1), "three": (1, -2, 1), "square": (1, -1)}
+LOBES = {"two": (1, -1), "three": (1, -2, 1)}
 
 
 class HaarAtoms(Boxes):
@@ -262,14 +258,10 @@ class HaarAtoms(Boxes):
         kind = self.lobes[stream.below(len(self.lobes))]
         if self.pool is not None:
             self.pool.begin(stream)
-        one = stream.below(len(self.lobed))
-        chosen = {self.lobed[one]}
-        if kind == "square":
-            other = (one + 1 + stream.below(len(self.lobed) - 1)) % len(self.lobed)
-            chosen.add(self.lobed[other])
+        chosen = self.lobed[stream.below(len(self.lobed))]
         factors = []
         for number, axis in enumerate(self.axes):
-            weights = LOBES[kind] if number in chosen else (1,)
+            weights = LOBES[kind] if number == chosen else (1,)
             size = min(axis.draw_size(stream), axis.length // len(weights))
             extent = len(weights) * size
             if self.pool is None:

@@ -330,7 +330,6 @@ class OracleForest:
         rows = rows[self.canonical_order()]
         limits = (
             "criterion",
-            "splitter",
             "max_depth",
             "min_samples_split",
             "min_samples_leaf",
@@ -536,14 +535,13 @@ def patches(draw, shape, **views):
 @st.composite
 def haars(draw, shape, **views):
     size = draw(sizes(shape))
-    names = st.sampled_from(["two", "three", "square"])
+    names = st.sampled_from(["two", "three"])
     lobes = draw(names | st.lists(names, min_size=1, max_size=3))
     most = 3 if "three" in lobes else 2
     fitting = [a for a, low in enumerate(size["min_size"]) if most * low <= shape[a]]
-    least = 2 if "square" in lobes else 1
-    if len(fitting) < least:
+    if not fitting:
         return draw(patches(shape, **views))
-    axes = draw(st.lists(st.sampled_from(fitting), min_size=least, unique=True))
+    axes = draw(st.lists(st.sampled_from(fitting), min_size=1, unique=True))
     return Haar(**size, lobes=lobes, axes=axes, size_distribution=draw(SCALES), **views)
 
 
@@ -659,7 +657,7 @@ def problems(draw, criteria, rows=FEW_ROWS, derived=False, of=None, exact=False)
     criterion = draw(st.sampled_from(criteria))
     parameters = {
         "criterion": criterion,
-        "splitter": draw(st.sampled_from(["exact", "exact", "random"])),
+        "splitter": "exact",
         "max_features": draw(st.sampled_from([1, 2, 3, 5, 20])),
         "n_estimators": draw(st.integers(1, 2)),
         "bootstrap": draw(st.booleans()),

@@ -1,6 +1,7 @@
 """The studies beyond the paper: what they run, and what their tables conclude."""
 
 import importlib
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,10 +20,11 @@ from experiments import (
     paper,
     realdata,
     series,
+    store,
     style,
 )
 from experiments.claims import NO, YES
-from experiments.mechanism_comparisons import COMPARISONS
+from experiments.mechanism_comparisons import COMPARISONS, REMOVED
 from experiments.store import Task
 from measuring import tables
 from morforest import AtomRidgeClassifier, ImageCopies, MorfBoostingClassifier, MorfClassifier
@@ -379,7 +381,8 @@ def test_every_comparison_names_settings_of_its_group():
     for comparison in COMPARISONS:
         group = mechanisms.GROUPS[comparison.group]
         assert comparison.on != comparison.off
-        assert {comparison.on, comparison.off} <= set(group.settings)
+        assert {comparison.on, comparison.off} <= {*group.settings, *REMOVED}
+        assert comparison.off in group.settings
         assert set(comparison.data) <= set(group.data)
 
 
@@ -391,7 +394,15 @@ def test_every_setting_is_compared_or_is_compared_with():
             if mechanisms.GROUPS[comparison.group].settings is group.settings
             for setting in (comparison.on, comparison.off)
         }
-        assert set(group.settings) <= used, name
+        assert set(group.settings) <= used - set(REMOVED), name
+
+
+def test_the_table_shows_mechanisms_that_were_removed(tmp_path):
+    shutil.copy(store.FOLDER / "mechanisms.csv", tmp_path)
+    mechanisms.figures(tmp_path, tmp_path)
+    table = (tmp_path / "mechanisms.md").read_text()
+    assert table == (store.FOLDER / "mechanisms.md").read_text()
+    assert all(f"| {setting} |" in table for setting in REMOVED)
 
 
 @pytest.mark.parametrize("group", ["patches", "sensors", "tables"])

@@ -53,7 +53,7 @@ from morforest._native import core
 from morforest.dictionary._features import GivenColumns
 
 GOLDEN = Path(__file__).with_name("golden.json")
-SPLITTERS = ("histogram", "exact", "random")
+SPLITTERS = ("histogram", "exact")
 
 
 # --- data that are the same everywhere -------------------------------------------------------
@@ -228,7 +228,6 @@ VARIANTS = {
     "small bags": {"max_samples": 0.4},
     "leaves": {"min_samples_leaf": 0.02, "min_samples_split": 9},
     "best first": {"max_leaf_nodes": 12},
-    "random": {"splitter": "random"},
     "exact": {"splitter": "exact"},
 }
 
@@ -370,7 +369,7 @@ DICTIONARIES = {
 IMAGE_CHANNELS = [Raw(), Magnitude(), Gradient(8)]
 BEYOND = {
     "patch log": Patch(1, 6, size_distribution="log"),
-    "haar": Haar(lobes=["two", "three", "square"]),
+    "haar": Haar(),
     "pair": Pair(1, 4, reach=3),
     "gaussian": Kernel("gaussian"),
     "gabor": Kernel("gabor", 3, 4),
@@ -384,7 +383,7 @@ BEYOND = {
 NONLINEAR = Mixture(
     [
         Patch(1, 3),
-        Haar(1, 2, lobes=["two", "square"], pool=["proportion", "max"]),
+        Haar(1, 2, pool=["proportion", "max"]),
         Variance(1, 4, views=[Raw(), Difference()]),
     ]
 )

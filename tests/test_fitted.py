@@ -62,7 +62,7 @@ MODELS = {
     "wrapping": lambda: fit_digits(Patch(2, 5, boundary="wrap", contiguous=(False, True))),
     "mixture": lambda: fit_digits(Mixture([Patch(2, 4), SparseOblique(), Axis()])),
     "stumps": lambda: fit_digits(max_depth=1),
-    "haar": lambda: fit_digits(Haar(lobes=["two", "three", "square"])),
+    "haar": lambda: fit_digits(Haar()),
     "pairs": lambda: fit_digits(Mixture([Pair(2, 5, reach=3), Patch(contiguous=(False, True))])),
     "kernels": lambda: fit_digits(Mixture([Kernel(), Kernel("sign", dilation="log"), Patch()])),
     "gradients": lambda: fit_digits(Patch(1, 4, views=Gradient())),

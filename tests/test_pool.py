@@ -220,8 +220,7 @@ def nonlinear_dictionaries(draw, rng, shape, mixed=True):
             found = Haar(1, tuple(sizes), pool=draw(st.sampled_from([pool, None])), window=window)
             if found.pool is None:
                 found.window = None
-            lobes = ["two", "three"] + ["square"] * (len(shape) > 1)
-            found.lobes = draw(st.lists(st.sampled_from(lobes), min_size=1))
+            found.lobes = draw(st.lists(st.sampled_from(["two", "three"]), min_size=1))
         case "pair":
             sizes = [draw(st.integers(1, length)) for length in shape]
             reach = [draw(st.integers(0, length - 1)) for length in shape]

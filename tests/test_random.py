@@ -144,7 +144,6 @@ def test_streams_of_trees_and_of_their_nodes_are_not_shifted():
     for tree in range(6):
         root = oracle.derive(oracle.tree_key(3, tree), oracle.ROOT)
         keys += [root, oracle.derive(root, oracle.LEFT), oracle.derive(root, oracle.RIGHT)]
-        keys += [oracle.derive(root, oracle.THRESHOLDS)]
     assert largest_overlap([positions(key) for key in keys]) < 0.03
 
 

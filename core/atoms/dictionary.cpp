@@ -94,15 +94,13 @@ void Dictionary::add_haar(const Extent& extent, const std::vector<bool>& lobed, 
   Component component{.kind = Component::Kind::haar, .lobes = std::move(lobes)};
   const std::uint32_t prefixed_axes = add_axes(component, extent, all_axes(Boundary::inside), all_axes(true));
   if (lobed.size() != shape_.size()) throw std::invalid_argument("lobed needs one entry per axis");
-  const auto count = static_cast<std::size_t>(std::count(lobed.begin(), lobed.end(), true));
+  const bool any = std::find(lobed.begin(), lobed.end(), true) != lobed.end();
   for (std::size_t axis = 0; axis < lobed.size(); ++axis) component.axes[axis].lobed = lobed[axis];
-  if (component.lobes.empty() || count == 0) throw std::invalid_argument("a Haar-like atom needs lobes and an axis for them");
-  for (const Lobes kind : component.lobes) {
-    if (kind == Lobes::square && count < 2) throw std::invalid_argument("four rectangles need two axes");
+  if (component.lobes.empty() || !any) throw std::invalid_argument("a Haar-like atom needs lobes and an axis for them");
+  for (const Lobes kind : component.lobes)
     for (const PatchAxis& axis : component.axes)
       if (axis.lobed && axis.min_size * (kind == Lobes::three ? 3 : 2) > axis.length)
         throw std::invalid_argument("rectangles side by side do not fit the axis");
-  }
   add(std::move(component), prefixed_axes);
 }
 

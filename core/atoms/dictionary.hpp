@@ -30,8 +30,8 @@ struct PatchAxis {
   bool moves = false;  // in a pooled plane
 };
 
-// How the rectangles of a Haar-like atom stand: two or three in a row, or four in a square.
-enum class Lobes : std::uint8_t { two, three, square };
+// How many rectangles of a Haar-like atom stand in a row.
+enum class Lobes : std::uint8_t { two, three };
 
 inline constexpr std::size_t max_box_axes = 4, max_box_corners = std::size_t{1} << max_box_axes;
 

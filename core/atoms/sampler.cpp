@@ -246,15 +246,13 @@ class Sampler::Drawing {
     const std::uint32_t first = first_cell(component, stream);
     const Lobes kind = component.lobes[stream.below(component.lobes.size())];
     begin_operation(component, stream);
-    // The lobed axes, counted: the one that is drawn, and for squares another.
-    std::size_t lobed = 0;
+    std::size_t lobed = 0;  // axes
     for (const PatchAxis& axis : component.axes) lobed += axis.lobed;
-    const std::size_t one = stream.below(lobed),
-                      other = kind == Lobes::square ? (one + 1 + stream.below(lobed - 1)) % lobed : one;
+    const std::size_t drawn = stream.below(lobed);
     std::size_t number = 0;
     corners_.clear();
     add_product(component, first, 1, [&](const PatchAxis& axis) {
-      const bool chosen = axis.lobed && (number == one || number == other);
+      const bool chosen = axis.lobed && number == drawn;
       number += axis.lobed;
       const std::int64_t count = !chosen ? 1 : kind == Lobes::three ? 3 : 2;
       const std::int64_t size = std::min(draw_size(axis, stream), axis.length / count);

@@ -24,8 +24,7 @@ enum class Purpose : std::uint64_t {
   root = 2,
   left = 3,
   right = 4,
-  threshold = 5,
-  copy = 7,
+  copy = 7,  // 5 and 6 are free: another number would change the forests of a seed
   subset = 8,
   combination = 9,
   held_out_rows = std::uint64_t{1} << 63,  // rows of boosting that judge when to stop

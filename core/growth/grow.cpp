@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "atoms/sampler.hpp"
+#include "base/random.hpp"
 #include "base/simd.hpp"
 #include "base/thread_crew.hpp"
 #include "growth/combination.hpp"
@@ -183,8 +184,7 @@ class Grower {
     best = {};
     best.score = own_->floor();
     sampler_.begin_node();
-    Stream stream(open.key), thresholds(derive(open.key, Purpose::threshold)),
-        combinations(derive(open.key, Purpose::combination));
+    Stream stream(open.key), combinations(derive(open.key, Purpose::combination));
     // Two rows part in one way only, if at all.
     const double ceiling = node.size == 2 ? minus_infinity : own_->ceiling();
     const std::size_t batch = node.size == 2 ? 4 : ceiling < infinity ? lanes : rule_.candidates;
@@ -197,14 +197,14 @@ class Grower {
         sampler_.draw(stream, count, atoms_);
         drawn += count;
         if (has_biases_) own_->projection().set_biases(node.rows, node.count, node.size, atoms_, first);
-        if (atoms_.size() > first) search_candidates(node, first, thresholds);
+        if (atoms_.size() > first) search_candidates(node, first);
         else if (sampler_.enumerable()) break;  // every atom was seen
       }
       if constexpr (learns) {
         const std::size_t drawn = atoms_.size();
         if (combination_ && !(best.found() && best.score >= ceiling) &&
             combination_->learn(own_->projection(), node.rows, node.size, combinations, atoms_))
-          search_candidates(node, drawn, thresholds);
+          search_candidates(node, drawn);
       }
       if (atoms_.size() == 0 && sampler_.enumerable()) break;  // else a mixture may draw another part next time
     }
@@ -219,17 +219,14 @@ class Grower {
   }
 
   // Improves the best split with the atoms from `first` on.
-  void search_candidates(const NodeRows& node, std::size_t first, Stream& thresholds) {
+  void search_candidates(const NodeRows& node, std::size_t first) {
     const std::size_t count = atoms_.size() - first, groups = (count + lanes - 1) / lanes;
-    const std::size_t parts = rule_.splitter == Splitter::random || node.size * count < worth_sharing
-                                  ? 1
-                                  : std::min(crew_.size(), groups);
-    if (parts == 1) return own_->look(node, atoms_, first, atoms_.size(), thresholds, poll_);
+    const std::size_t parts = node.size * count < worth_sharing ? 1 : std::min(crew_.size(), groups);
+    if (parts == 1) return own_->look(node, atoms_, first, atoms_.size(), poll_);
     // Each thread takes some of the candidates. Among equals the earliest wins, as if one after the other had been searched.
     const double floor = own_->best.score;
     crew_.run(parts, [&](std::size_t part) {
       NodeSearch<Value>& searcher = part == 0 ? *own_ : *others_[part - 1];
-      Stream unused(0);
       if (part != 0) {
         searcher.begin_node(node);
         searcher.best = {};
@@ -237,7 +234,7 @@ class Grower {
       }
       const std::size_t begin = first + groups * part / parts * lanes,
                         end = first + std::min(groups * (part + 1) / parts * lanes, count);
-      searcher.look(node, atoms_, begin, end, unused, part == 0 ? poll_ : silent);
+      searcher.look(node, atoms_, begin, end, part == 0 ? poll_ : silent);
     });
     for (std::size_t part = 1; part < parts; ++part)
       if (others_[part - 1]->best.score > own_->best.score) {

@@ -10,7 +10,7 @@ namespace {
 const Names<Op> ops{{"max", Op::max}, {"min", Op::min},  {"mean", Op::mean}, {"proportion", Op::proportion},
                     {"win", Op::win}, {"lose", Op::lose}};
 const Names<Boundary> boundaries{{"zero", Boundary::zero}, {"inside", Boundary::inside}, {"wrap", Boundary::wrap}};
-const Names<Lobes> lobe_kinds{{"two", Lobes::two}, {"three", Lobes::three}, {"square", Lobes::square}};
+const Names<Lobes> lobe_kinds{{"two", Lobes::two}, {"three", Lobes::three}};
 
 template <class Enum>
 std::vector<Enum> parse_all(const std::vector<std::string>& names, const Names<Enum>& known) {

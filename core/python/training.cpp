@@ -11,7 +11,7 @@ const Names<CriterionKind> criteria{{"gini", CriterionKind::gini},
                                     {"poisson", CriterionKind::poisson},
                                     {"absolute_error", CriterionKind::absolute_error},
                                     {"gradient", CriterionKind::gradient}};
-const Names<Splitter> splitters{{"exact", Splitter::exact}, {"histogram", Splitter::histogram}, {"random", Splitter::random}};
+const Names<Splitter> splitters{{"exact", Splitter::exact}, {"histogram", Splitter::histogram}};
 
 using RuleState = std::tuple<std::string, std::string, std::size_t, std::vector<std::uint64_t>, std::vector<double>, std::size_t,
                              std::vector<double>>;

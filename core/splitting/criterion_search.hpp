@@ -46,8 +46,7 @@ class CriterionSearch final : public NodeSearch<Value> {
   double gain(double score, double tree_weight) const override { return criterion_.gain(score, tree_weight); }
   std::size_t append_leaf(Leaves& leaves) override { return criterion_.append_leaf(leaves); }
 
-  void look(const NodeRows& node, const AtomList& atoms, std::size_t first, std::size_t end, Stream& thresholds,
-            const Poll& poll) override {
+  void look(const NodeRows& node, const AtomList& atoms, std::size_t first, std::size_t end, const Poll& poll) override {
     auto& best = this->best;
     const std::size_t stride = whole_blocks(node.size);
     const std::size_t group = std::clamp<std::size_t>(values_at_once / stride, 1, end - first);
@@ -57,7 +56,7 @@ class CriterionSearch final : public NodeSearch<Value> {
       reserve_at_least(ranges_, candidates);
       (*this->projection_)(node.rows, node.size, atoms, first, candidates, values_.data(), stride, ranges_.data());
       const double before = best.score;
-      search_(node, criterion_, values_.data(), stride, ranges_.data(), first, candidates, thresholds, best);
+      search_(node, criterion_, values_.data(), stride, ranges_.data(), first, candidates, best);
       if (best.score > before) {
         reserve_at_least(this->best_values, node.size);
         std::copy_n(&values_[(best.candidate - first) * stride], node.size, this->best_values.begin());

@@ -7,7 +7,6 @@
 
 #include "atoms/atom_list.hpp"
 #include "base/poll.hpp"
-#include "base/random.hpp"
 #include "projection/projection.hpp"
 #include "splitting/leaves.hpp"
 #include "splitting/node_rows.hpp"
@@ -36,8 +35,7 @@ class NodeSearch {
   virtual std::size_t append_leaf(Leaves& leaves) = 0;
 
   // Improves `best` with the atoms first .. end - 1. If it is one of them, best_values are its values.
-  virtual void look(const NodeRows& node, const AtomList& atoms, std::size_t first, std::size_t end, Stream& thresholds,
-                    const Poll& poll) = 0;
+  virtual void look(const NodeRows& node, const AtomList& atoms, std::size_t first, std::size_t end, const Poll& poll) = 0;
 
   Projection<Value>& projection() { return *projection_; }
 

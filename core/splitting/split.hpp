@@ -12,8 +12,8 @@ namespace morf {
 
 enum class CriterionKind : std::uint8_t { gini, entropy, squared_error, poisson, absolute_error, gradient };
 
-// How thresholds are found: among all values, between the bins of large nodes, or at random.
-enum class Splitter : std::uint8_t { exact, histogram, random };
+// How thresholds are found: among all values, or between the bins of large nodes.
+enum class Splitter : std::uint8_t { exact, histogram };
 
 // Sides smaller than this are not allowed.
 struct SideLimits {
@@ -26,8 +26,7 @@ struct SideLimits {
   }
 };
 
-// A split between the neighbouring values `below` < `above` of one candidate. Random thresholds t are stored as
-// (t, t + 1) for integers, whose midpoint sends the same rows left, and as (t, t) for float64.
+// A split between the neighbouring values `below` < `above` of one candidate.
 template <class Value>
 struct Split {
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();

@@ -1,4 +1,4 @@
-// The best threshold of each candidate of a node (the paper's Algorithm 2), exactly, by histogram or at random.
+// The best threshold of each candidate of a node (the paper's Algorithm 2), exactly or by histogram.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/random.hpp"
 #include "base/sorting.hpp"
 #include "projection/projection.hpp"
 #include "splitting/binner.hpp"
@@ -115,14 +114,12 @@ class SplitSearch : public ValueSearch<Value> {
   // Improves `best` with the candidates first .. first + candidates - 1, whose values are values[j * stride + i] within
   // ranges[j]. The stride is at least whole_blocks(node.size).
   void operator()(const NodeRows& node, Criterion& criterion, const Value* values, std::size_t stride, const Range<Value>* ranges,
-                  std::size_t first, std::size_t candidates, Stream& thresholds, Split<Value>& best) {
+                  std::size_t first, std::size_t candidates, Split<Value>& best) {
     node_ = &node;
     criterion_ = &criterion;
     best_ = &best;
     ranges_ = ranges;
-    if (splitter_ == Splitter::random) {
-      for (std::size_t j = 0; j < candidates; ++j) search_random(values + j * stride, first + j, ranges_[j], thresholds);
-    } else if (use_bins()) {
+    if (use_bins()) {
       if constexpr (Criterion::has_bins) search_bins(values, stride, first, candidates);
     } else if (node.size <= small_node && std::is_integral_v<Value>) {
       search_small(values, stride, first, candidates);
@@ -390,27 +387,6 @@ class SplitSearch : public ValueSearch<Value> {
     search_sorted(values + j * stride, first + j, ranges_[j]);
     if (best_->score > before) best_binner_.reset();
     return true;
-  }
-
-  void search_random(const Value* values, std::size_t candidate, Range<Value> range, Stream& thresholds) {
-    if (range.min == range.max) return;
-    Value below, above;
-    if constexpr (std::is_integral_v<Value>) {
-      below = static_cast<Value>(static_cast<std::uint64_t>(range.min) + thresholds.below(width(range)));
-      above = below + 1;
-    } else {
-      below = range.min + thresholds.unit() * (range.max - range.min);
-      if (!(below < range.max)) below = range.min;
-      above = below;
-    }
-    criterion_->begin_scan();
-    std::uint64_t left_count = 0;
-    for (std::size_t i = 0; i < node_->size; ++i) {
-      if (values[i] > below) continue;
-      criterion_->move(i);
-      left_count += node_->count[i];
-    }
-    if (sides_allowed(left_count, criterion_->left_weight())) offer(criterion_->score(), candidate, below, above);
   }
 
   Criterion* criterion_ = nullptr;

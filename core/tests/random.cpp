@@ -106,13 +106,13 @@ TEST(derived_keys_differ) {
       const std::uint64_t key = tree_key(seed, tree);
       CHECK_EQUAL(key, mix(mix(seed) ^ mix(tree + golden)));
       keys.insert(key);
-      for (const Purpose purpose : {Purpose::bag, Purpose::root, Purpose::left, Purpose::right, Purpose::threshold})
+      for (const Purpose purpose : {Purpose::bag, Purpose::root, Purpose::left, Purpose::right, Purpose::combination})
         keys.insert(derive(key, purpose));
       made += 6;
     }
   CHECK_EQUAL(keys.size(), made);
   CHECK_EQUAL(derive(7, Purpose::bag), derive(7, 1));
-  CHECK_EQUAL(derive(7, Purpose::threshold), derive(7, 5));
+  CHECK_EQUAL(derive(7, Purpose::combination), derive(7, 9));
 }
 
 TEST(streams_are_no_shifted_copies) {

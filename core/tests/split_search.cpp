@@ -299,12 +299,11 @@ struct Case {
   }
   std::size_t stride() const { return whole_blocks(node.size); }
 
-  Split<Value> search(Splitter splitter, std::uint64_t key = 0) const {
+  Split<Value> search(Splitter splitter) const {
     Criterion c = criterion();
     SplitSearch<Value, Criterion> search(splitter, limits);
-    Stream thresholds(key);
     Split<Value> best;
-    search(node, c, in_blocks().data(), stride(), ranges().data(), 0, candidates, thresholds, best);
+    search(node, c, in_blocks().data(), stride(), ranges().data(), 0, candidates, best);
     return best;
   }
 };
@@ -419,7 +418,7 @@ TEST(histogram_poisson_of_int32) { check_histogram<PoissonCase>(15); }
 // Values of 16 bits are split as the same values of 32 are.
 TEST(splits_of_uint16_are_those_of_int32) {
   Random random(17);
-  for (const Splitter splitter : {Splitter::exact, Splitter::histogram, Splitter::random})
+  for (const Splitter splitter : {Splitter::exact, Splitter::histogram})
     for (int round = 0; round < 40; ++round) {
       const ShortCase c = random_case<ShortCase>(random, 2, round % 2 ? small_node : 600);
       GiniCase wide(random, c.node.size, c.candidates);
@@ -430,8 +429,8 @@ TEST(splits_of_uint16_are_those_of_int32) {
       wide.node.total_weight = c.node.total_weight;
       wide.limits = c.limits;
       wide.values.assign(c.values.begin(), c.values.end());
-      const auto found = c.search(splitter, 5);
-      check_same({found.score, found.candidate, found.below, found.above}, wide.search(splitter, 5), "uint16", round);
+      const auto found = c.search(splitter);
+      check_same({found.score, found.candidate, found.below, found.above}, wide.search(splitter), "uint16", round);
     }
 }
 
@@ -535,12 +534,11 @@ TEST(many_classes_are_searched_exactly) {
     c.node.total_count = c.node.total_weight = c.node.size;
     ClassCriterion<Gini> criterion(c.classes.data(), 40);
     criterion.begin_node(c.node);
-    Stream thresholds(0);
     Split<std::int32_t> found, exact;
-    SplitSearch<std::int32_t, ClassCriterion<Gini>>(Splitter::histogram, c.limits)(
-        c.node, criterion, c.in_blocks().data(), c.stride(), c.ranges().data(), 0, 3, thresholds, found);
-    SplitSearch<std::int32_t, ClassCriterion<Gini>>(Splitter::exact, c.limits)(
-        c.node, criterion, c.in_blocks().data(), c.stride(), c.ranges().data(), 0, 3, thresholds, exact);
+    SplitSearch<std::int32_t, ClassCriterion<Gini>>(Splitter::histogram, c.limits)(c.node, criterion, c.in_blocks().data(),
+                                                                                   c.stride(), c.ranges().data(), 0, 3, found);
+    SplitSearch<std::int32_t, ClassCriterion<Gini>>(Splitter::exact, c.limits)(c.node, criterion, c.in_blocks().data(),
+                                                                               c.stride(), c.ranges().data(), 0, 3, exact);
     check_same(found, exact, "round", round);
   }
 }
@@ -571,57 +569,9 @@ TEST(histogram_of_neighbours_near_the_smallest_double) {
   check_same(c.search(Splitter::histogram), c.brute_force(), "low", 0);
 }
 
-template <class C>
-static void check_random(std::uint64_t seed) {
-  Random random(seed);
-  for (int round = 0; round < 80; ++round) {
-    const C c = random_case<C>(random, 2, 150);
-    const auto found = c.search(Splitter::random, static_cast<std::uint64_t>(round));
-    Split<typename C::Value> expected;
-    Stream thresholds(static_cast<std::uint64_t>(round));
-    auto criterion = c.criterion();
-    for (std::size_t j = 0; j < c.candidates; ++j) {
-      const auto* v = c.values.data() + j * c.node.size;
-      const auto [low, high] = std::minmax_element(v, v + c.node.size);
-      if (*low == *high) continue;
-      typename C::Value below, above;
-      if constexpr (std::is_integral_v<typename C::Value>) {
-        below = static_cast<typename C::Value>(
-            *low + static_cast<std::int64_t>(thresholds.below(static_cast<std::uint64_t>(*high - *low))));
-        above = below + 1;
-      } else {
-        below = above = *low + thresholds.unit() * (*high - *low);
-      }
-      CHECK(below >= *low && below < *high, "round", round);
-      const auto score = c.score(criterion, j, below);
-      if (score && *score > expected.score) expected = {*score, j, below, above};
-    }
-    check_same(found, expected, "random", round);
-  }
-}
-
-TEST(random_thresholds) {
-  check_random<GiniCase>(41);
-  check_random<ShortCase>(46);
-  check_random<EntropyCase>(42);
-  check_random<SquaredCase>(43);
-  check_random<PoissonCase>(44);
-  check_random<AbsoluteCase>(45);
-}
-
-TEST(random_thresholds_of_the_widest_float64) {
-  Random random(12);
-  EntropyCase c(random, 10, 1);
-  for (std::size_t i = 0; i < c.node.size; ++i) c.values[i] = (i % 2 ? 1.0 : -1.0) * std::numeric_limits<double>::max();
-  for (std::uint64_t key = 0; key < 20; ++key) {
-    const auto found = c.search(Splitter::random, key);
-    CHECK(found.found() && found.below >= c.values[0] && found.below < c.values[1], found.below);
-  }
-}
-
 TEST(limits_that_leave_no_split) {
   Random random(13);
-  for (const Splitter splitter : {Splitter::exact, Splitter::histogram, Splitter::random})
+  for (const Splitter splitter : {Splitter::exact, Splitter::histogram})
     for (const std::size_t size : {10, 200}) {
       GiniCase c(random, size, 4);
       for (auto& value : c.values) value = static_cast<std::int32_t>(random.between(0, 1000));
@@ -637,16 +587,15 @@ TEST(limits_that_leave_no_split) {
 // A later call improves on an earlier one and on nothing else.
 TEST(groups_of_candidates) {
   Random random(14);
-  for (const Splitter splitter : {Splitter::exact, Splitter::histogram, Splitter::random})
+  for (const Splitter splitter : {Splitter::exact, Splitter::histogram})
     for (int round = 0; round < 30; ++round) {
       const GiniCase c = random_case<GiniCase>(random, 2, 200);
       auto criterion = c.criterion();
       SplitSearch<std::int32_t, ClassCriterion<Gini>> search(splitter, c.limits);
-      Stream thresholds(0);
       Split<std::int32_t> best;
       for (std::size_t first = 0; first < c.candidates; first += 3)
         search(c.node, criterion, c.in_blocks().data() + first * c.stride(), c.stride(), c.ranges().data() + first, first,
-               std::min<std::size_t>(3, c.candidates - first), thresholds, best);
-      check_same(best, c.search(splitter, 0), "groups", round);
+               std::min<std::size_t>(3, c.candidates - first), best);
+      check_same(best, c.search(splitter), "groups", round);
     }
 }

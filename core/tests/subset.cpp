@@ -121,7 +121,7 @@ TEST(columns_of_tiles_are_those_of_rows) {
 // leaves that the subset finds, in tables of rows and of tiles.
 TEST(narrow_columns_grow_the_same_trees) {
   Random random(3);
-  for (const Splitter splitter : {Splitter::exact, Splitter::histogram, Splitter::random})
+  for (const Splitter splitter : {Splitter::exact, Splitter::histogram})
     for (const std::size_t rows : {30u, 300u}) {
       Dictionary dictionary({6, 7}, false);
       dictionary.add_patch({{1, 1}, {4, 4}}, {Boundary::zero, Boundary::zero}, {true, true});

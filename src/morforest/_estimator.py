@@ -92,7 +92,7 @@ class BaseMorf(BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Check the parameters that all tree estimators have."""
-        check.check_choice("splitter", self.splitter, ("histogram", "exact", "random"))
+        check.check_choice("splitter", self.splitter, ("histogram", "exact"))
         check.check_integer("max_depth", self.max_depth, 1, none=True)
         check.check_integer("max_leaf_nodes", self.max_leaf_nodes, 2, none=True)
         check.check_random_state("random_state", self.random_state)

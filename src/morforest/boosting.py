@@ -50,10 +50,9 @@ class MorfBoostingClassifier(ClassifierMixin, ClassLabels, BaseBoosting):
         binary logarithm of the number of features, a float is a fraction of it (and may exceed 1),
         None takes the number itself, and an integer is used as it is. "auto" means None for flat
         rows and "sqrt" for samples with two axes or more.
-    splitter : {"histogram", "exact", "random"}, default="histogram"
+    splitter : {"histogram", "exact"}, default="histogram"
         How thresholds are found. "exact" tries every midpoint between neighbouring values.
         "histogram" does so in small nodes, and tries 64 equally spaced thresholds in large ones.
-        "random" draws one threshold per candidate, as extremely randomized trees do.
     subsample : float or "auto", default="auto"
         Share of the training samples that each round draws. "auto" is 0.8 for up to 5,000 training
         samples, and 0.5 for more.
@@ -322,10 +321,9 @@ class MorfBoostingRegressor(RegressorMixin, BaseBoosting):
         binary logarithm of the number of features, a float is a fraction of it (and may exceed 1),
         None takes the number itself, and an integer is used as it is. "auto" means None for flat
         rows and "sqrt" for samples with two axes or more.
-    splitter : {"histogram", "exact", "random"}, default="histogram"
+    splitter : {"histogram", "exact"}, default="histogram"
         How thresholds are found. "exact" tries every midpoint between neighbouring values.
         "histogram" does so in small nodes, and tries 64 equally spaced thresholds in large ones.
-        "random" draws one threshold per candidate, as extremely randomized trees do.
     subsample : float or "auto", default="auto"
         Share of the training samples that each round draws. "auto" is 0.8 for up to 5,000 training
         samples, and 0.5 for more.

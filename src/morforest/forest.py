@@ -43,10 +43,9 @@ class MorfClassifier(Classification, BaseForest):
         binary logarithm of the number of features, a float is a fraction of it (and may exceed 1),
         None takes the number itself, and an integer is used as it is. "auto" means "sqrt", but 100
         where nodes learn combinations of shared atoms (see :class:`SharedAtoms`).
-    splitter : {"histogram", "exact", "random"}, default="histogram"
+    splitter : {"histogram", "exact"}, default="histogram"
         How thresholds are found. "exact" tries every midpoint between neighbouring values.
         "histogram" does so in small nodes, and tries 64 equally spaced thresholds in large ones.
-        "random" draws one threshold per candidate, as extremely randomized trees do.
     criterion : {"gini", "entropy", "log_loss"}, default="gini"
         Measure of the quality of a split.
     max_depth : int or None, default=None
@@ -221,10 +220,9 @@ class MorfRegressor(Regression, BaseForest):
         binary logarithm of the number of features, a float is a fraction of it (and may exceed 1),
         None takes the number itself, and an integer is used as it is. "auto" means a third of the
         features, but 100 where nodes learn combinations of shared atoms (see :class:`SharedAtoms`).
-    splitter : {"histogram", "exact", "random"}, default="histogram"
+    splitter : {"histogram", "exact"}, default="histogram"
         How thresholds are found. "exact" tries every midpoint between neighbouring values.
         "histogram" does so in small nodes, and tries 64 equally spaced thresholds in large ones.
-        "random" draws one threshold per candidate, as extremely randomized trees do.
     criterion : {"squared_error", "absolute_error", "poisson"}, default="squared_error"
         Measure of the quality of a split. With "absolute_error" leaves hold medians, and the search
         for thresholds is always exact.

@@ -206,10 +206,10 @@ class Patch(Pooled, Boxes):
 
 
 class Haar(Pooled, Boxes):
-    """Equal rectangles side by side with weights of opposite sign: edges, lines and corners.
+    """Equal rectangles side by side with weights of opposite sign: edges and lines.
 
-    Two rectangles in a row have the weights 1 and -1, three have 1, -2 and 1, and four in a square
-    have 1, -1, -1 and 1. All rectangles lie within the data. In series, they find steps and bumps.
+    Two rectangles in a row have the weights 1 and -1, three have 1, -2 and 1. All rectangles lie
+    within the data. In series, they find steps and bumps.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ class Haar(Pooled, Boxes):
         Smallest and largest size of one rectangle, as in :class:`Patch`. Rectangles that do not fit
         side by side are made smaller.
     lobes : str or list of str, default=("two", "three")
-        Arrangements of the rectangles: any of "two", "three" and "square", drawn equally often.
+        How many rectangles stand in a row: "two" or "three", or both, drawn equally often.
     axes : int, tuple of int or None, default=None
         Axes of a sample, not of X, along which rectangles may stand side by side. None means all
         axes except the channel axis.
@@ -259,10 +259,10 @@ class Haar(Pooled, Boxes):
     def _kinds(self) -> list[str]:
         several = isinstance(self.lobes, (list, tuple))
         kinds: list[Any] = list(self.lobes) if several else [self.lobes]
-        known = ("two", "three", "square")
+        known = ("two", "three")
         if not kinds or not all(isinstance(kind, str) and kind in known for kind in kinds):
             raise ValueError(
-                f'lobes must be "two", "three", "square" or a list of these, got {self.lobes!r}.'
+                f'lobes must be "two", "three" or a list of these, got {self.lobes!r}.'
             )
         return kinds
 
@@ -289,11 +289,6 @@ class Haar(Pooled, Boxes):
                 f"axes={self.axes!r} leaves no axis to samples of shape {shape}, whose only axis "
                 "holds channels: name an axis."
             )
-        if "square" in kinds and sum(lobed) < 2:
-            raise ValueError(
-                f'lobes={self.lobes!r} has "square", which needs two axes; samples of shape '
-                f"{shape} have {sum(lobed)} here."
-            )
         most = 3 if "three" in kinds else 2
         for axis, (low, length) in enumerate(zip(smallest, shape.lengths, strict=True)):
             if lobed[axis] and most * low > length:
@@ -305,14 +300,12 @@ class Haar(Pooled, Boxes):
         self._check_pool(shape)
 
     def _smallest_extents(self, shape: SampleShape) -> list[int]:
-        # Rectangles stand side by side along one axis or two; along the others an atom has the
-        # size of one rectangle.
+        # Rectangles stand side by side along one axis; along the others an atom has the size of one
+        # rectangle.
         smallest, _ = self._sizes(shape)
         lobed = self._lobed(shape)
-        kinds = self._kinds()
-        sides = 2 if kinds == ["square"] and sum(lobed) == 2 else 1
-        lobes = 3 if set(kinds) == {"three"} else 2
-        one = sum(lobed) == sides  # no choice of axes
+        lobes = 3 if set(self._kinds()) == {"three"} else 2
+        one = sum(lobed) == 1  # no choice of axes
         return [low * lobes if one and on else low for low, on in zip(smallest, lobed, strict=True)]
 
     def _bounds(self, shape: SampleShape) -> Bounds:
@@ -320,8 +313,7 @@ class Haar(Pooled, Boxes):
         lobed = self._lobed(shape)
         mass = 0.0
         for kind in self._kinds():
-            lobes = 3 if kind == "three" else 2
-            weight = 4 if kind != "two" else 2
+            lobes, weight = (3, 4) if kind == "three" else (2, 2)
             area = math.prod(largest)
             cut = [
                 min(size, length // lobes) / size
