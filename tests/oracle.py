@@ -169,6 +169,11 @@ class Rows:
     def pure(self) -> bool:
         return bool((self.target == self.target[0]).all())
 
+    @property
+    def sums_per_bin(self) -> int:
+        """How many numbers a bin holds: the weight of each class, or of targets and rows."""
+        return len(np.unique(self.target)) if self.n_classes else 2
+
     def class_weights(self) -> list[int]:
         totals = [0] * self.n_classes
         for label, weight in zip(self.target.tolist(), self.weights.tolist(), strict=True):
@@ -260,6 +265,8 @@ class Growth:
 
     n_candidates: int
     criterion: str = "gini"
+    splitter: str = "exact"
+    int64_cells: bool = False  # where bins are computed in float64
     max_depth: int | None = None
     min_samples_split: int = 2
     min_samples_leaf: int = 1
@@ -313,6 +320,50 @@ def exact_thresholds(values: np.ndarray) -> list[int | float]:
     return [midpoint(a, b) for a, b in itertools.pairwise(distinct)]
 
 
+BINS, SMALL_NODE = 64, 64
+
+
+def has_bins(rows: Rows, growth: Growth) -> bool:
+    """Whether the candidates of a node are searched by bins, as far as the node decides that."""
+    if growth.splitter != "histogram" or growth.criterion == "absolute_error":
+        return False
+    return rows.count > SMALL_NODE and BINS * rows.sums_per_bin <= 16 * rows.count
+
+
+def bins_of(values: np.ndarray, int64_cells: bool) -> np.ndarray:
+    """The bin of each value, among equal ones between the lowest and the highest value."""
+    low, high = values.min().item(), values.max().item()
+    offsets = [value - low for value in values.tolist()]
+    if isinstance(low, int) and not int64_cells:
+        distinct = high - low + 1
+        if distinct <= BINS:
+            return np.array(offsets)
+        factor = BINS * 2**32 // distinct
+        return np.array([offset * factor >> 32 for offset in offsets])
+    span = float(high - low)
+    factor = BINS / span
+    if math.isinf(factor):  # a range near the smallest float
+        places = [offset / span * BINS for offset in offsets]
+    else:
+        places = [float(offset) * factor for offset in offsets]
+    return np.array([min(int(place), BINS - 1) for place in places])
+
+
+def is_crowded(values: np.ndarray, bins: np.ndarray, weights: np.ndarray) -> bool:
+    """Whether the heaviest bin holds much besides one of its extremes: the mark of heavy tails."""
+    totals = [int(weights[bins == b].sum()) for b in range(BINS)]
+    heaviest = totals.index(max(totals))
+    inside = values[bins == heaviest]
+    extremes = [int(weights[values == end].sum()) for end in (inside.min(), inside.max())]
+    return max(totals) - max(extremes) > int(weights.sum()) // 4
+
+
+def thresholds_between_bins(values: np.ndarray, bins: np.ndarray) -> list[int | float]:
+    """Every place between neighbouring bins that hold a value, from the lowest."""
+    inside = [values[bins == b] for b in np.unique(bins)]
+    return [midpoint(a.max().item(), b.min().item()) for a, b in itertools.pairwise(inside)]
+
+
 def best_split(rows: Rows, atoms: list[np.ndarray], growth: Growth):
     """The best split over these candidates: of equals the first candidate, then threshold.
 
@@ -323,7 +374,12 @@ def best_split(rows: Rows, atoms: list[np.ndarray], growth: Growth):
         floor = rows.worth()
     for atom in atoms:
         values = project(rows.cells, atom)
-        for threshold in exact_thresholds(values):
+        places = exact_thresholds(values)
+        if places and has_bins(rows, growth):
+            bins = bins_of(values, growth.int64_cells)
+            if not is_crowded(values, bins, rows.weights):
+                places = thresholds_between_bins(values, bins)
+        for threshold in places:
             goes_left = below_threshold(values, threshold)
             score = score_of(rows, goes_left, growth)
             if score is not None and score > (floor if best is None else best.score):

@@ -107,6 +107,14 @@ class Steps(oracle.Rows):
 
     pure = False
 
+    @property
+    def sums_per_bin(self) -> int:
+        """How many numbers a bin holds: a gradient per output and a curvature, padded."""
+        numbers = self.gradient.shape[1] + 1
+        if numbers > 8:
+            return -(-numbers // 8) * 8
+        return next(power for power in (2, 4, 8) if numbers <= power)
+
     def worth(self) -> float:
         """The squares of the sums of the coarse gradients over the sum of the curvatures."""
         outputs = self.gradient.shape[1]

@@ -275,6 +275,7 @@ class OracleForest:
         if isinstance(problem.dictionary, SharedAtoms):
             order = self.canonical_order()
             self.dictionary = shared(self.dictionary, self.cells(self.X), order, self.seed)
+        self.int64_cells = splits_on_int64(problem.dictionary, self.table())
         self.trees = [self._grow(tree) for tree in range(self.n_trees)]
 
     def _set_target(self, y, model):
@@ -299,13 +300,15 @@ class OracleForest:
         planes = [oracle.derive_channel(q, *source) for source in self.sources]
         return np.concatenate([plane.reshape(len(X), -1) for plane in planes], axis=1)
 
-    def canonical_order(self):
+    def table(self):
         X = to_core_dtype(self.X.reshape(len(self.X), -1))
         plan = resolve(
             self.problem.dictionary, self.problem.shape, self.parameters.get("channel_axis")
         )
-        hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds)).table.hash
-        return np.lexsort((self.target, hashes))
+        return TrainingTable(X, plan, *choose_format(X, plan.bounds))
+
+    def canonical_order(self):
+        return np.lexsort((self.target, self.table().table.hash))
 
     def bag(self, key):
         """Counts and weights of the rows in the tree of this key."""
@@ -330,6 +333,7 @@ class OracleForest:
         rows = rows[self.canonical_order()]
         limits = (
             "criterion",
+            "splitter",
             "max_depth",
             "min_samples_split",
             "min_samples_leaf",
@@ -339,6 +343,7 @@ class OracleForest:
         growth = oracle.Growth(
             n_candidates=self.parameters["max_features"],
             bits=self.bits,
+            int64_cells=self.int64_cells,
             penalties=PENALTIES if getattr(self.problem.dictionary, "combine", None) else (),
             **{name: self.parameters[name] for name in limits if name in self.parameters},
         )
@@ -359,6 +364,11 @@ class OracleForest:
 def cell_format_of(forest):
     """How samples became cells, whatever the trees split on."""
     return forest.cell_format if forest.columns is None else forest.columns.cell_format
+
+
+def splits_on_int64(dictionary, table):
+    """Whether trees split on int64 cells; columns are narrower, whatever the samples."""
+    return table.cells.cell_type == "int64" and not isinstance(dictionary, SharedAtoms)
 
 
 # --- the core's view -------------------------------------------------------------------------
@@ -657,7 +667,7 @@ def problems(draw, criteria, rows=FEW_ROWS, derived=False, of=None, exact=False)
     criterion = draw(st.sampled_from(criteria))
     parameters = {
         "criterion": criterion,
-        "splitter": "exact",
+        "splitter": draw(st.sampled_from(["histogram", "exact"])),
         "max_features": draw(st.sampled_from([1, 2, 3, 5, 20])),
         "n_estimators": draw(st.integers(1, 2)),
         "bootstrap": draw(st.booleans()),

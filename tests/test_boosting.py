@@ -20,6 +20,7 @@ from problems import (
     cell_format_of,
     dictionaries,
     samples,
+    splits_on_int64,
 )
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification, make_regression
@@ -70,7 +71,7 @@ def problems(draw, rows):
     n_rows = draw(rows)
     shape = tuple(draw(st.lists(AXIS_LENGTHS, min_size=1, max_size=3)))
     parameters = {
-        "splitter": "exact",
+        "splitter": draw(st.sampled_from(["histogram", "exact"])),
         "max_features": draw(st.sampled_from([1, 3, 8])),
         "max_iter": draw(st.integers(1, 3)),
         "max_depth": draw(st.sampled_from([1, 3, None])),
@@ -141,8 +142,8 @@ def the_oracle(problem, model):
     copies = weights.astype(int) if whole else np.ones(n_rows, dtype=int)
     X = to_core_dtype(flat)
     plan = resolve(given, problem.X.shape[1:])
-    hashes = TrainingTable(X, plan, *choose_format(X, plan.bounds)).table.hash
-    order = np.lexsort((weights, y, hashes))
+    table = TrainingTable(X, plan, *choose_format(X, plan.bounds))
+    order = np.lexsort((weights, y, table.table.hash))
     if isinstance(problem.dictionary, SharedAtoms):
         dictionary = shared(dictionary, cells, order, model._seed)
     subsample = parameters["subsample"]
@@ -156,6 +157,8 @@ def the_oracle(problem, model):
         growth=oracle.Growth(
             n_candidates=parameters["max_features"],
             criterion="gradient",
+            splitter=parameters["splitter"],
+            int64_cells=splits_on_int64(given, table),
             max_depth=parameters["max_depth"],
             min_samples_leaf=parameters["min_samples_leaf"],
             max_leaf_nodes=parameters.get("max_leaf_nodes"),
