@@ -52,7 +52,7 @@ from oracle_atoms import (  # noqa: F401
     tree_key,
 )
 from oracle_combination import COMBINATION, learn
-from oracle_forms import PooledAtom
+from oracle_nonlinear import PooledAtom
 
 # --- numbers ---------------------------------------------------------------------------------
 
@@ -70,14 +70,14 @@ def with_border(q: np.ndarray, axis: int) -> np.ndarray:
     return np.pad(q, [(1, 1) if k == axis else (0, 0) for k in range(q.ndim)], mode="edge")
 
 
-def derive_channel(q: np.ndarray, kind: str, axis=0, other_axis=0, cosine=1.0, sine=0.0):
-    """A channel of integer samples (n, *shape); axes are those of a sample."""
+def derive_view(q: np.ndarray, kind: str, axis=0, other_axis=0, cosine=1.0, sine=0.0):
+    """A view of integer samples (n, *shape); axes are those of a sample."""
     if kind == "raw":
         return q
     if kind == "square":
         return q * q
     if kind == "squared_difference":
-        return derive_channel(q, "difference", axis) ** 2
+        return derive_view(q, "difference", axis) ** 2
     if kind == "difference":
         wide = with_border(q, axis + 1)
         return np.diff(wide, axis=axis + 1).take(range(1, q.shape[axis + 1] + 1), axis + 1)

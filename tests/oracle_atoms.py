@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from oracle_forms import Pool, PooledAtom
+from oracle_nonlinear import Pool, PooledAtom
 
 # --- random numbers --------------------------------------------------------------------------
 
@@ -194,17 +194,17 @@ class PatchAxis:
 
 
 class Boxes(Component):
-    """What components of rectangles share: axes, the channels of an atom, and pooling."""
+    """What components of rectangles share: axes, the views of an atom, and pooling."""
 
     def __init__(
         self,
         axes: Sequence[PatchAxis],
-        channels: Sequence[int] = (0,),
+        views: Sequence[int] = (0,),
         planes: int = 1,
         pool: Pool | None = None,
     ):
         self.axes = axes
-        self.channels = channels
+        self.views = views
         self.planes = planes
         self.pool = pool
 
@@ -212,8 +212,8 @@ class Boxes(Component):
     def shape(self) -> tuple[int, ...]:
         return tuple(axis.length for axis in self.axes)
 
-    def channel(self, stream: Stream) -> int:
-        return self.channels[stream.below(len(self.channels))]
+    def view(self, stream: Stream) -> int:
+        return self.views[stream.below(len(self.views))]
 
     def blank(self) -> np.ndarray:
         return np.zeros([self.planes, *[axis.length for axis in self.axes]], dtype=np.int64)
@@ -224,9 +224,9 @@ class PatchAtoms(Boxes):
 
     def draw(self, stream: Stream) -> np.ndarray:
         atom = self.blank()
-        channel = self.channel(stream)
+        view = self.view(stream)
         if self.pool is None:
-            atom[channel][np.ix_(*[axis.draw(stream) for axis in self.axes])] = 1
+            atom[view][np.ix_(*[axis.draw(stream) for axis in self.axes])] = 1
             return atom.ravel()
         self.pool.begin(stream)
         sides = []
@@ -238,7 +238,7 @@ class PatchAtoms(Boxes):
             circular = axis.boundary == "wrap"
             start = self.pool.place(stream, number, axis.length, size, circular)
             sides.append([index % axis.length for index in range(start, start + size)])
-        atom[channel][np.ix_(*sides)] = 1
+        atom[view][np.ix_(*sides)] = 1
         return self.pool.end(stream, atom.ravel(), self.shape)
 
 
@@ -248,13 +248,13 @@ LOBES = {"two": (1, -1), "three": (1, -2, 1)}
 class HaarAtoms(Boxes):
     """Equal rectangles side by side; `lobed` are the numbers of the axes along which they stand."""
 
-    def __init__(self, axes, lobed: Sequence[int], lobes: Sequence[str], **channels):
-        super().__init__(axes, **channels)
+    def __init__(self, axes, lobed: Sequence[int], lobes: Sequence[str], **views):
+        super().__init__(axes, **views)
         self.lobed = lobed
         self.lobes = lobes
 
     def draw(self, stream: Stream) -> np.ndarray:
-        channel = self.channel(stream)
+        view = self.view(stream)
         kind = self.lobes[stream.below(len(self.lobes))]
         if self.pool is not None:
             self.pool.begin(stream)
@@ -272,7 +272,7 @@ class HaarAtoms(Boxes):
             factor[start : start + extent] = np.repeat(weights, size)
             factors.append(factor)
         atom = self.blank()
-        atom[channel] = functools.reduce(np.multiply.outer, factors)
+        atom[view] = functools.reduce(np.multiply.outer, factors)
         if self.pool is None:
             return atom.ravel()
         return self.pool.end(stream, atom.ravel(), self.shape)
@@ -281,14 +281,14 @@ class HaarAtoms(Boxes):
 class PairAtoms(Boxes):
     """Two equal rectangles, the second `reach` away at most and with weight -1."""
 
-    def __init__(self, axes, reach: Sequence[int], **channels):
-        super().__init__(axes, **channels)
+    def __init__(self, axes, reach: Sequence[int], **views):
+        super().__init__(axes, **views)
         self.reach = reach
 
     def draw(self, stream: Stream) -> np.ndarray:
-        first = second = self.channel(stream)
-        if len(self.channels) > 1 and stream.next() >> 63:
-            second = self.channel(stream)
+        first = second = self.view(stream)
+        if len(self.views) > 1 and stream.next() >> 63:
+            second = self.view(stream)
         if self.pool is not None:
             self.pool.begin(stream)
         here, there = [], []
@@ -319,16 +319,16 @@ class KernelAtoms(Boxes):
     """Weighted patches; `dilations` are the odds of 1, 2, ... for each kernel, or one dilation."""
 
     def __init__(
-        self, axes, kernels: Sequence[np.ndarray], dilations, signs=False, rivals=5, **channels
+        self, axes, kernels: Sequence[np.ndarray], dilations, signs=False, rivals=5, **views
     ):
-        super().__init__(axes, **channels)
+        super().__init__(axes, **views)
         self.rivals = rivals
         self.kernels = kernels
         self.dilations = dilations
         self.signs = signs
 
     def draw(self, stream: Stream) -> np.ndarray:
-        channel = self.channel(stream)
+        view = self.view(stream)
         chosen = stream.below(len(self.kernels))
         kernel, rate = self.kernels[chosen], self.dilations
         if not isinstance(rate, int):
@@ -345,7 +345,7 @@ class KernelAtoms(Boxes):
                 starts.append(stream.below(axis.length - extent + 1))
             else:
                 starts.append(self.pool.place(stream, number, axis.length, extent, circular=False))
-        atom = self.place(stream, kernel, channel, starts, rate)
+        atom = self.place(stream, kernel, view, starts, rate)
         if self.pool is None:
             return atom
         if self.pool.op not in ("win", "lose"):
@@ -355,18 +355,18 @@ class KernelAtoms(Boxes):
         rivals = []
         while len(rivals) < self.rivals:
             other = kernel if self.signs else self.kernels[others.pop(stream.below(len(others)))]
-            rival = self.place(stream, other, channel, starts, rate)
+            rival = self.place(stream, other, view, starts, rate)
             if not self.signs or (rival != atom).any():
                 rivals.append(rival)
         side = 1 if self.pool.op == "win" else -1
         found = PooledAtom(side * atom, self.shape, "win", self.pool.counts)
         return replace(found, bias=len(rivals), rivals=[side * rival for rival in rivals])
 
-    def place(self, stream: Stream, kernel: np.ndarray, channel, starts, rate: int) -> np.ndarray:
+    def place(self, stream: Stream, kernel: np.ndarray, view, starts, rate: int) -> np.ndarray:
         atom = self.blank()
         for place in np.argwhere(kernel):
             sign = -1 if self.signs and stream.next() >> 63 else 1
-            atom[(channel, *(starts + place * rate))] = sign * kernel[tuple(place)]
+            atom[(view, *(starts + place * rate))] = sign * kernel[tuple(place)]
         return atom.ravel()
 
 

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 import oracle
-import oracle_forms
+import oracle_nonlinear
 import pytest
 from hypothesis import strategies as st
 from oracle_columns import ColumnAtom, shared
@@ -92,16 +92,16 @@ def views_of(dictionary, shape, channel_axis):
     views = getattr(dictionary, "views", None)
     listed = views if isinstance(views, list) else [views or Raw()]
     found = []
-    for channel in listed:
-        axes = getattr(channel, "axes", None)
+    for view in listed:
+        axes = getattr(view, "axes", None)
         plane = axes or tuple(a for a in range(len(shape)) if a != channel_axis)[-2:]
-        match channel:
+        match view:
             case Raw():
                 found.append(("raw",))
             case Square():
                 found.append(("square",))
             case Difference():
-                found.append(("difference", channel.axis % len(shape)))
+                found.append(("difference", view.axis % len(shape)))
             case Magnitude():
                 found.append(("magnitude", *plane))
             case Gradient(orientations=count):
@@ -118,7 +118,7 @@ def log_odds(low, high):
     return [round(math.log1p(1 / size) * 2**40) for size in range(low, high + 1)]
 
 
-def boxes(dictionary, shape, channel_axis, channels, planes):
+def boxes(dictionary, shape, channel_axis, views, planes):
     """The oracle's writing of a dictionary of rectangles."""
 
     def spread(name, for_channels):
@@ -127,7 +127,7 @@ def boxes(dictionary, shape, channel_axis, channels, planes):
             return value
         return [for_channels if axis == channel_axis else value for axis in range(len(shape))]
 
-    where = {"channels": channels, "planes": planes}
+    where = {"views": views, "planes": planes}
     if isinstance(dictionary, Kernel):
         axes = [oracle.PatchAxis(length, 1, 1) for length in shape]
         kernels = dictionary._kernels(SampleShape(shape, channel_axis))
@@ -156,7 +156,7 @@ def boxes(dictionary, shape, channel_axis, channels, planes):
         case Variance():
             for axis in axes:
                 axis.boundary = "inside"
-            return oracle_forms.VarianceAtoms(axes, channels)
+            return oracle_nonlinear.VarianceAtoms(axes, views)
         case Patch():
             for axis, rule, together in zip(
                 axes, spread("boundary", "zero"), spread("contiguous", True), strict=True
@@ -182,7 +182,7 @@ def boxes(dictionary, shape, channel_axis, channels, planes):
 
 
 class OnOnePlane:
-    """A component that looks at one channel among several."""
+    """A component that looks at one view among several."""
 
     def __init__(self, component, plane, planes):
         self.component, self.plane, self.planes = component, plane, planes
@@ -224,11 +224,11 @@ def pool_of(dictionary, shape, ordered, channel_axis):
     moved = [a for a, flag in enumerate(ordered) if flag and a != channel_axis][-2:]
     whole = isinstance(dictionary.window, float)  # 1.0, in these tests
     lengths = {axis: shape[axis] if whole else dictionary.window or 0 for axis in moved}
-    return oracle_forms.Pool(ops, [lengths.get(axis) for axis in range(len(shape))])
+    return oracle_nonlinear.Pool(ops, [lengths.get(axis) for axis in range(len(shape))])
 
 
 def as_oracle(dictionary, shape, channel_axis=None):
-    """The oracle's writing of a dictionary, and the channels it looks at."""
+    """The oracle's writing of a dictionary, and the views it looks at."""
     if isinstance(dictionary, (Subset, SharedAtoms)):
         found, sources = as_oracle(dictionary.dictionary, shape, channel_axis)
         return oracle.Subset(found, dictionary.n_atoms), sources
@@ -297,7 +297,7 @@ class OracleForest:
         if self.format.real:
             return np.ldexp(X.reshape(len(X), -1).astype(np.float64), self.format.shift)
         q = oracle.fixed_point(X, self.format.shift)
-        planes = [oracle.derive_channel(q, *source) for source in self.sources]
+        planes = [oracle.derive_view(q, *source) for source in self.sources]
         return np.concatenate([plane.reshape(len(X), -1) for plane in planes], axis=1)
 
     def table(self):
@@ -389,7 +389,7 @@ def class_weights(forest, node):
 
 
 def assert_same_atom(forest, atoms, number, expected, sources):
-    """The atom of one node, with its form."""
+    """The atom of one node, with its operation."""
     if isinstance(expected, Combination):
         atom = forest.atoms[number : number + 1]
         found = dict(zip(atom.cell, atom.weight, strict=True))
@@ -412,13 +412,13 @@ def assert_same_atom(forest, atoms, number, expected, sources):
     op = OPERATIONS[forest.atoms.operations()[number]]
     dense = np.zeros(found.shape)
     match expected:
-        case oracle_forms.PooledAtom():
+        case oracle_nonlinear.PooledAtom():
             assert op == expected.op
             assert forest.atoms.bias[number] == expected.bias
             counts = forest.atoms.windows(slice(number, number + 1))[0]
             assert counts.tolist() == expected.counts
             dense[:] = expected.atom.reshape(dense.shape)
-        case oracle_forms.VarianceAtom():
+        case oracle_nonlinear.VarianceAtom():
             assert op == "variance"
             dense[expected.plane] = expected.inside.ravel()
             dense[expected.squares] = expected.inside.ravel() * expected.inside.sum()

@@ -130,7 +130,7 @@ def the_oracle(problem, model):
         cells = np.ldexp(flat.astype(np.float64), form.shift)
     else:
         whole = oracle.fixed_point(problem.X, form.shift)
-        planes = [oracle.derive_channel(whole, *source) for source in sources]
+        planes = [oracle.derive_view(whole, *source) for source in sources]
         cells = np.concatenate([plane.reshape(n_rows, -1) for plane in planes], axis=1)
     loss = parameters.get("loss")
     if loss is None:

@@ -228,7 +228,7 @@ def forest_changed(name, **changes):
 def format_with(name, **changes):
     """The pickled form of a format of cells with some fields replaced."""
     fields = ["shift", "real", "integers", "bound"]
-    bounds = ["mass", "nonnegative", "integral", "derived", "forms", "positions", "side"]
+    bounds = ["mass", "nonnegative", "integral", "derived", "nonlinear", "positions", "side"]
     *first, rest = model(name)._forest.cell_format.dump()
     first = {**dict(zip(fields, first, strict=True))}
     rest = {**dict(zip(bounds, rest, strict=True))}
@@ -251,10 +251,10 @@ def format_with(name, **changes):
         ("patches", {"mass": np.inf}),
         ("patches", {"mass": None}),
         ("patches", {"side": np.nan}),
-        ("patches", {"forms": True}),
+        ("patches", {"nonlinear": True}),
         ("patches", {"derived": ((("square", 0, 0, 1.0, 0.0), 9.0),)}),
         ("gradients", {"derived": ()}),
-        ("pooled", {"forms": False}),
+        ("pooled", {"nonlinear": False}),
         ("pooled", {"positions": 1.0}),
         ("fractional weights", {"real": False}),
     ],

@@ -318,10 +318,10 @@ def test_a_weight_of_zero_is_no_row():
         assert_same(model, other, X)
 
 
-# --- derived channels ------------------------------------------------------------------------
+# --- derived views ---------------------------------------------------------------------------
 
 
-def test_channels_depend_on_nothing_else_either():
+def test_views_depend_on_nothing_else_either():
     X, y = digits()
     model = classifier(BEYOND["image"]).fit(X, y)
     order = np.argsort(whole_numbers(300, 2**30, 3), kind="stable")
@@ -366,7 +366,7 @@ DICTIONARIES = {
     "patch fractions": Patch(0.25, 0.5, boundary=("zero", "wrap"), contiguous=False),
     "mixture": Mixture([Patch(max_size=3), Axis(), SparseOblique()], weights=[0.6, 0.3, 0.1]),
 }
-IMAGE_CHANNELS = [Raw(), Magnitude(), Gradient(8)]
+IMAGE_VIEWS = [Raw(), Magnitude(), Gradient(8)]
 BEYOND = {
     "patch log": Patch(1, 6, size_distribution="log"),
     "haar": Haar(),
@@ -376,7 +376,7 @@ BEYOND = {
     "sign": Kernel("sign", 2, 3, dilation="log"),
     "own kernels": Kernel([np.array([1, -2, 1]), np.array([[1, 2], [0, -3]])], dilation=2),
     "magnitude": Patch(1, 3, views=Magnitude()),
-    "image": Mixture([Patch(2, 5, views=IMAGE_CHANNELS), Pair(1, 5, views=IMAGE_CHANNELS), Axis()]),
+    "image": Mixture([Patch(2, 5, views=IMAGE_VIEWS), Pair(1, 5, views=IMAGE_VIEWS), Axis()]),
 }
 
 

@@ -290,7 +290,7 @@ def test_haar_atoms_stand_along_all_axes_but_that_of_channels():
 # --- pairs -----------------------------------------------------------------------------------
 
 
-def pair_law(shape, low, high, reach, channels=1):
+def pair_law(shape, low, high, reach, views=1):
     sides = []
     for length, far in zip(shape, reach, strict=True):
         side = {}
@@ -300,17 +300,17 @@ def pair_law(shape, low, high, reach, channels=1):
                 share = 1 / (high - low + 1) / (length - size + 1) / (2 * far + 1)
                 add_to(side, (size, start, moved), share)
         sides.append(side.items())
-    again = 0.5 / channels if channels > 1 else 0.0
+    again = 0.5 / views if views > 1 else 0.0
     law = {}
-    for first, second in product(range(channels), repeat=2):
-        of_channels = (again + 0.5 * (first == second) if channels > 1 else 1.0) / channels
+    for first, second in product(range(views), repeat=2):
+        of_views = (again + 0.5 * (first == second) if views > 1 else 1.0) / views
         for parts in product(*sides):
             boxes = [tuple(slice(p[k], p[k] + p[0]) for p, _ in parts) for k in (1, 2)]
-            atom = np.zeros((channels, *shape))
+            atom = np.zeros((views, *shape))
             atom[(first, *boxes[0])] = 1
             if (first, boxes[0]) != (second, boxes[1]):
                 atom[(second, *boxes[1])] -= 1
-            add_to(law, atom, of_channels * np.prod([p for _, p in parts]))
+            add_to(law, atom, of_views * np.prod([p for _, p in parts]))
     return law
 
 
@@ -323,10 +323,10 @@ def test_pairs_follow_their_law(shape, low, high, reach):
     assert fit_of(atoms, pair_law(shape, low, high, reach)) > LEVEL
 
 
-def test_pairs_across_channels_follow_their_law():
+def test_pairs_across_views_follow_their_law():
     dictionary = Pair(1, 2, reach=1, views=[Raw(), Difference()])
     atoms = dictionary.sample(4, N_DRAWS, random_state=0).toarray()
-    assert fit_of(atoms, pair_law((4,), 1, 2, [1], channels=2)) > LEVEL
+    assert fit_of(atoms, pair_law((4,), 1, 2, [1], views=2)) > LEVEL
 
 
 def test_samples_of_pairs_hold_each_feature_once():
@@ -335,17 +335,17 @@ def test_samples_of_pairs_hold_each_feature_once():
     assert (atoms.data != 0).all()
 
 
-# --- channels --------------------------------------------------------------------------------
+# --- views -----------------------------------------------------------------------------------
 
 
-def test_channels_are_drawn_equally_often_and_listed_in_order():
-    channels = [Square(), Gradient(3), Raw(), Magnitude(), Raw()]  # six, for one is there twice
-    atoms = Patch(1, 1, views=channels).sample((2, 2), N_DRAWS, random_state=0)
+def test_views_are_drawn_equally_often_and_listed_in_order():
+    views = [Square(), Gradient(3), Raw(), Magnitude(), Raw()]  # six, for one is there twice
+    atoms = Patch(1, 1, views=views).sample((2, 2), N_DRAWS, random_state=0)
     assert atoms.shape[1] == 6 * 4
     assert fit_of(atoms.toarray(), {tuple(unit): 1 / 24 for unit in np.eye(24)}) > LEVEL
 
 
-def test_parts_of_a_mixture_share_channels():
+def test_parts_of_a_mixture_share_views():
     parts = [Haar(views=[Square(), Raw()]), Axis(), Patch(1, 1, views=Difference())]
     atoms = Mixture(parts).sample(5, 3000, random_state=0).toarray().reshape(-1, 3, 5)
     signed = (atoms < 0).any(axis=(1, 2))

@@ -457,7 +457,7 @@ BAD_DICTIONARIES = [
     (
         Mixture([Atoms(np.ones((1, 6)) / 3), Patch(views=Square())]),
         ValueError,
-        "Derived channels and pooled atoms need exact integers.*fractional or huge weights",
+        "Derived views and pooled atoms need exact integers.*fractional or huge weights",
     ),
     (SparseOblique(0), ValueError, "rate .*got 0"),
     (SparseOblique(-1.5), ValueError, r"rate .*got -1\.5"),

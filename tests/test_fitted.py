@@ -82,7 +82,7 @@ def model(request):
 def cells(model, X):
     """What the columns of `atoms` stand for: the features of each channel."""
     planes = [
-        oracle.derive_channel(X.astype(np.int64), *dataclasses.astuple(view))
+        oracle.derive_view(X.astype(np.int64), *dataclasses.astuple(view))
         for view in model._forest.atoms.layout.views
     ]
     return np.concatenate([plane.reshape(len(X), -1) for plane in planes], axis=1)

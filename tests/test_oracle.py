@@ -86,7 +86,7 @@ def test_large_nodes_equal_the_oracle(problem):
 @pytest.mark.filterwarnings("ignore:The number of unique classes")
 @examples(400)
 @given(problems(CLASSIFICATION + REGRESSION, derived=True))
-def test_derived_channels_equal_the_oracle(problem):
+def test_derived_views_equal_the_oracle(problem):
     try:
         assert_same_trees(problem)
     except ValueError as error:  # squares of nearly equal floats
@@ -125,8 +125,8 @@ EACH_DICTIONARY = {
     "rocket": Kernel(MINIROCKET, dilation=1),
     "own": Kernel([np.array([1, -2]), np.array([[1, 0], [-1, 3]])], dilation="log"),
     "gradient": Patch(1, 2, views=Gradient(4)),
-    "one channel": Patch(1, 2, views=Magnitude()),
-    "channels": Haar(views=[Raw(), Square(), Difference(0), Magnitude((1, 0))]),
+    "one view": Patch(1, 2, views=Magnitude()),
+    "views": Haar(views=[Raw(), Square(), Difference(0), Magnitude((1, 0))]),
     "across": Pair(1, 2, reach=1, views=[Gradient(3), Raw()]),
     "waves": Kernel("gabor", 2, 3, views=[Raw(), Difference()]),
     "image": Mixture(
@@ -142,7 +142,7 @@ EACH_DICTIONARY = {
     "pooled signs": Kernel("sign", 1, 2, dilation="log", pool="mean", window=2),
     "competing": Kernel([np.array(k) for k in ([1, 0], [1, 2], [0, 3])], pool="win", rivals=2),
     "competing signs": Kernel("sign", 2, 2, pool=["win", "lose", "proportion"], rivals=3),
-    "pooled channels": Haar(
+    "pooled views": Haar(
         1, 1, views=[Raw(), Difference(), Magnitude()], pool=["proportion", "min"]
     ),
     "nonlinear": Mixture(
@@ -179,7 +179,7 @@ def test_each_dictionary_equals_the_oracle(name):
     assert all(len(nodes) > 15 for nodes in forest.trees)
 
 
-@pytest.mark.parametrize("name", ["haar", "pair", "sign", "channels", "across", "image"])
+@pytest.mark.parametrize("name", ["haar", "pair", "sign", "views", "across", "image"])
 @pytest.mark.parametrize("kind", ["floats", "wide", "large"])
 def test_dictionaries_equal_the_oracle_in_other_numbers(name, kind):
     problem = clear_problem(EACH_DICTIONARY[name])
@@ -376,25 +376,25 @@ BOUNDED = {
 @pytest.mark.parametrize("name", BOUNDED)
 @pytest.mark.parametrize("low", [0, -7])
 @pytest.mark.parametrize(
-    "channels", [None, Raw(), Difference(), Square(), Magnitude(), Gradient(8)], ids=repr
+    "views", [None, Raw(), Difference(), Square(), Magnitude(), Gradient(8)], ids=repr
 )
-def test_no_value_exceeds_its_bound(name, channels, low):
+def test_no_value_exceeds_its_bound(name, views, low):
     dictionary, shape = BOUNDED[name], (8, 8)
     for part in getattr(dictionary, "dictionaries", [dictionary]):
         if not isinstance(part, Axis):
-            part.set_params(views=channels)
+            part.set_params(views=views)
     # Extreme values, as noise, and in blocks of two by two, where every gradient is the largest.
     rng = np.random.default_rng(0)
     blocks = np.indices(shape).sum(axis=0) // 2 % 2
     q = np.concatenate([rng.random((300, *shape)) < 0.5, [blocks, 1 - blocks, blocks * 0 + 1]])
     q = np.where(q, 7, low)
     _, sources = as_oracle(dictionary, shape)
-    cells = [oracle.derive_channel(q, *source).reshape(len(q), -1) for source in sources]
+    cells = [oracle.derive_view(q, *source).reshape(len(q), -1) for source in sources]
     atoms = dictionary.sample(shape, 2000, random_state=0)
     largest = abs(atoms @ np.concatenate(cells, axis=1).T).max()
     bounds = resolve(dictionary, shape).bounds
     assert largest <= bounds.value_within(low, 7) <= bounds.value(7)
-    if low == 0 and not isinstance(channels, Difference):  # whose sums telescope
+    if low == 0 and not isinstance(views, Difference):  # whose sums telescope
         assert bounds.value_within(low, 7) < 3 * largest  # or the cells are wider than need be
     limit = bounds.limit()
     assert bounds.fits(limit * (1 - 1e-9) - 1, 61)

@@ -71,9 +71,9 @@ NONLINEAR = {
     "wrap": Patch(2, 5, boundary="wrap", pool=["proportion", "max"]),
     "sensors": Patch((1, 2), (2, 4), contiguous=(False, True), pool="proportion"),
     "variance": Variance(2, 8, views=[Raw(), Difference()]),
-    "channels": Haar(1, 3, pool="proportion", views=[Difference(), Square()]),
+    "views": Haar(1, 3, pool="proportion", views=[Difference(), Square()]),
     "pair": Pair(1, 5, reach=(1, 6), size_distribution="log", pool=["proportion", "max"]),
-    "pair of channels": Pair(1, 3, views=[Raw(), Difference()], pool="proportion"),
+    "pair of views": Pair(1, 3, views=[Raw(), Difference()], pool="proportion"),
     "mixture": Mixture([Patch(1, 4), Haar(1, 5, pool="proportion"), Variance(2, 8), Axis()]),
     "competing": Kernel("triple", dilation="log", views=[Raw(), Difference()], pool="win"),
     "competing signs": Kernel("sign", (1, 3), (1, 3), pool=["win", "proportion", "lose"], rivals=2),
@@ -364,7 +364,7 @@ def test_warm_start_adds_to_pooled_trees():
     assert_same_forest(few.set_params(n_estimators=4).fit(X, y), forest(few.dictionary).fit(X, y))
 
 
-def test_linear_forests_have_no_forms():
+def test_linear_forests_have_no_operations():
     X, y = series()
     model = forest(Haar(1, 3)).fit(X, y)
     assert model._forest.atoms.linear
@@ -383,8 +383,8 @@ def loaded(model, **changes):
 
 
 DAMAGE = {
-    "unknown form": ("operation", lambda v: np.where(v > 0, 6, v)),
-    "no form for an atom with a window": ("operation", lambda v: v * 0),
+    "unknown operation": ("operation", lambda v: np.where(v > 0, 6, v)),
+    "no operation for an atom with a window": ("operation", lambda v: v * 0),
     "variance of a pooled atom": ("operation", lambda v: np.where(v > 0, 5, v)),
     "a bias without ppv": ("operation", lambda v: np.where(v > 0, 1, v)),
     "too far": ("window", lambda v: v.astype(np.int64) * 2),
@@ -392,7 +392,7 @@ DAMAGE = {
     "empty windows": ("window", lambda v: v * 0),
     "negative windows": ("window", lambda v: v.astype(np.int64) - 2),
     "short windows": ("window", lambda v: v[:-1]),
-    "fewer forms": ("operation", lambda v: v[:-1]),
+    "fewer operations": ("operation", lambda v: v[:-1]),
     "fewer biases": ("bias", lambda v: v[:-1]),
     "a huge bias": ("bias", lambda v: v.astype(np.int64) - 2**62),
     "not a bias": ("bias", lambda v: v.astype(float) + 0.5),
@@ -403,7 +403,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_damaged_forms_are_refused(name):
+def test_damaged_operations_are_refused(name):
     X, y = series()
     model = forest(Haar(1, 5, pool="proportion")).fit(X, y)
     part, change = DAMAGE[name]

@@ -46,9 +46,9 @@ class CellFormat:
     def load(cls, state: Any) -> CellFormat:
         """Make a format from what a pickle holds; see `require_format` for the checks."""
         shift, real, integers, bound, bounds = state
-        mass, nonnegative, integral, derived, forms, positions, side = bounds
+        mass, nonnegative, integral, derived, nonlinear, positions, side = bounds
         views = tuple((View(*view), float(size)) for view, size in derived)
-        found = Bounds(mass, nonnegative, integral, views, forms, positions, side)
+        found = Bounds(mass, nonnegative, integral, views, nonlinear, positions, side)
         return cls(shift, real, integers, bound, found)
 
 
@@ -57,7 +57,7 @@ def require_format(found: CellFormat, views: Iterable[View], linear: bool) -> No
     if not isinstance(found, CellFormat):
         raise ValueError("damaged model: no format of cells")
     bounds = found.bounds
-    flags = (found.real, found.integers, bounds.nonnegative, bounds.integral, bounds.forms)
+    flags = (found.real, found.integers, bounds.nonnegative, bounds.integral, bounds.nonlinear)
     if not all(type(flag) is bool for flag in flags) or type(found.shift) is not int:
         raise ValueError("damaged model: the format of cells has values of wrong types")
     finite = (bounds.mass, bounds.positions, *(mass for _, mass in bounds.derived))
@@ -73,7 +73,7 @@ def require_format(found: CellFormat, views: Iterable[View], linear: bool) -> No
     ):
         raise ValueError("damaged model: a format of cells that no data have")
     # What is linear, and which views there are, the atoms say too.
-    if bounds.forms == linear or {view for view, _ in bounds.derived} != {*views} - {RAW}:
+    if bounds.nonlinear == linear or {view for view, _ in bounds.derived} != {*views} - {RAW}:
         raise ValueError("damaged model: the bounds of cells do not fit the atoms")
 
 
@@ -144,7 +144,7 @@ def cells_for(X: np.ndarray, trained: CellFormat, takes_bytes: bool) -> Cells:
         return Cells("bytes", 0, 255.0)
     low, high = float(X.min()), float(X.max())
     extra_bits = 0
-    linear = not trained.bounds.derived and not trained.bounds.forms
+    linear = not trained.bounds.derived and not trained.bounds.nonlinear
     if trained.integers and linear and not _holds_integers(X):
         # By the training data alone: a prediction must not depend on the rest of the batch.
         extra_bits = max(0, min(EXTRA_BITS, 60 - math.frexp(max(trained.bound, 1.0))[1]))
@@ -195,12 +195,12 @@ def _choose_float_format(X: np.ndarray, largest: float, bounds: Bounds) -> CellF
     if not bounds.integral:
         return _if_linear(real)
     spread = _smallest_spread(X)
-    resolution = POOLED_RESOLUTION if bounds.forms else RESOLUTION
+    resolution = POOLED_RESOLUTION if bounds.nonlinear else RESOLUTION
     finest = None
     for bits in (30, 61):
         if not bounds.fits(0.5, bits):
             continue
-        # Derived channels may be larger than what they are derived from.
+        # Derived views may be larger than what they are derived from.
         while bounds.derived and not bounds.fits(math.ldexp(largest, bits - exponent) + 0.5, bits):
             exponent += 1
         # Exponents promise too much by up to two bits, which are used where they are needed.
@@ -212,12 +212,12 @@ def _choose_float_format(X: np.ndarray, largest: float, bounds: Bounds) -> CellF
                 finest = CellFormat(shift, False, False, bounds.value(size), bounds)
                 if math.ldexp(1.0, -shift) <= resolution * spread:
                     return finest
-    if finest is None or not (bounds.derived or bounds.forms):
+    if finest is None or not (bounds.derived or bounds.nonlinear):
         return _if_linear(real)
     step = math.ldexp(1.0, -finest.shift)
     if step > COARSE * spread:
         warnings.warn(
-            "X spans many orders of magnitude (or all of it is tiny): for derived channels and "
+            "X spans many orders of magnitude (or all of it is tiny): for derived views and "
             f"pooled atoms its values are rounded to multiples of {step:.2g}, and what varies by "
             "less is lost. If that matters, scale the columns alike.",
             stacklevel=3,
@@ -226,10 +226,10 @@ def _choose_float_format(X: np.ndarray, largest: float, bounds: Bounds) -> CellF
 
 
 def _if_linear(real: CellFormat) -> CellFormat:
-    if real.bounds.derived or real.bounds.forms:
+    if real.bounds.derived or real.bounds.nonlinear:
         raise ValueError(
-            "Derived channels and pooled atoms need exact integers, but an atom has fractional "
-            "or huge weights: use a dictionary without channels, pool and Variance."
+            "Derived views and pooled atoms need exact integers, but an atom has fractional "
+            "or huge weights: use a dictionary without views, pool and Variance."
         )
     return real
 

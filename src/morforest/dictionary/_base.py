@@ -29,7 +29,7 @@ class Bounds:
     nonnegative: bool
     integral: bool
     derived: tuple[tuple[View, float], ...] = ()  # derived views, with the mass of their atoms
-    forms: bool = False  # whether some atoms are not linear
+    nonlinear: bool = False  # whether some atoms are
     positions: float = 0.0  # the largest number of positions that an atom counts
     side: float = math.inf  # the largest sum of weights of one sign, in any view
 
@@ -83,18 +83,18 @@ class ResolvedDictionary:
     def bounds(self) -> Bounds:
         """Bounds over all components."""
         mass, nonnegative, integral, side = 1.0, True, True, 0.0
-        forms, positions = False, 0.0
+        nonlinear, positions = False, 0.0
         derived: dict[View, float] = {}
         for part in self._components():
             bounds = part._bounds(self.samples)
             nonnegative &= bounds.nonnegative
             integral &= bounds.integral
-            forms |= bounds.forms
+            nonlinear |= bounds.nonlinear
             positions = max(positions, bounds.positions)
             crossing = part._crosses_views and any(
                 view.largest_of_nonnegative(1.0)[1] for view in self._views_of(part)
             )
-            one_side = math.inf if bounds.forms or crossing else min(bounds.side, bounds.mass)
+            one_side = math.inf if bounds.nonlinear or crossing else min(bounds.side, bounds.mass)
             side = max(side, one_side)
             for view in self._views_of(part):
                 if view == RAW:
@@ -104,7 +104,7 @@ class ResolvedDictionary:
                     derived[view] = max(derived.get(view, 0.0), found)
                     nonnegative &= view.kind != "difference"
         views = tuple(derived.items())
-        return Bounds(mass, nonnegative, integral, views, forms, positions, side)
+        return Bounds(mass, nonnegative, integral, views, nonlinear, positions, side)
 
     def views(self) -> tuple[View, ...]:
         """Return the views that atoms look at, each once."""
@@ -143,7 +143,7 @@ class ResolvedDictionary:
     @property
     def combines(self) -> bool:
         """Whether the nodes of a forest learn linear combinations of their candidates."""
-        return self.combine == "ridge" or (self.combine == "auto" and self.bounds.forms)
+        return self.combine == "ridge" or (self.combine == "auto" and self.bounds.nonlinear)
 
     def has_atoms_of(self, other: Dictionary) -> bool:
         """Say whether a forest of another dictionary shares the atoms that this one would draw."""

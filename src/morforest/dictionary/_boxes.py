@@ -470,7 +470,7 @@ class Variance(Boxes):
     def _bounds(self, shape: SampleShape) -> Bounds:
         _, largest = self._sizes(shape)
         mass = float(math.prod(largest))
-        return Bounds(mass=mass, nonnegative=False, integral=True, forms=True)
+        return Bounds(mass=mass, nonnegative=False, integral=True, nonlinear=True)
 
     def _add_to(self, built: core.Dictionary, shape: SampleShape) -> None:
         built.add_variance(self._extent(shape))

@@ -139,6 +139,6 @@ class Pooled:
             mass=bounds.mass * (positions if "mean" in ops else 1),
             nonnegative=False,
             integral=bounds.integral,
-            forms=True,
+            nonlinear=True,
             positions=float(positions) if {"proportion", *COMPETING} & set(ops) else 0.0,
         )

@@ -103,7 +103,7 @@ class VarianceAtom:
     """The area times the sum of squares, less the square of the sum, over a rectangle."""
 
     inside: np.ndarray  # 1 in the rectangle, 0 elsewhere, in the sample's shape
-    plane: int  # of the channel among those of a row
+    plane: int  # of the view among those of a row
     squares: int  # and of its squares, which the core adds up
 
     def values(self, cells: np.ndarray) -> np.ndarray:
@@ -113,18 +113,18 @@ class VarianceAtom:
 
 
 class VarianceAtoms:
-    """Variances of rectangles within the data, of one of several channels."""
+    """Variances of rectangles within the data, of one of several views."""
 
     def __init__(self, axes: Sequence[PatchAxis], planes: Sequence[int]):
         self.axes = axes
-        self.planes = planes  # of the channels, then of their squares
+        self.planes = planes  # of the views, then of their squares
 
     def start_node(self) -> None:
         """Draws do not depend on those before them."""
 
     def draw(self, stream: Stream) -> VarianceAtom:
-        channel = stream.below(len(self.planes) // 2)
+        view = stream.below(len(self.planes) // 2)
         inside = np.zeros([axis.length for axis in self.axes], dtype=np.int64)
         inside[np.ix_(*[axis.draw(stream) for axis in self.axes])] = 1
-        squares = self.planes[len(self.planes) // 2 + channel]
-        return VarianceAtom(inside, self.planes[channel], squares)
+        squares = self.planes[len(self.planes) // 2 + view]
+        return VarianceAtom(inside, self.planes[view], squares)
