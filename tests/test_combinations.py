@@ -20,7 +20,7 @@ from morforest import (
     Variance,
 )
 from morforest._columns import LARGEST, PENALTIES
-from morforest.dictionary._features import GivenColumns
+from morforest.dictionary._tabular import GivenColumns
 
 
 def columns(n, d, seed=0, noise=2000):

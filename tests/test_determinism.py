@@ -50,7 +50,7 @@ from morforest import (
     Variance,
 )
 from morforest._native import core
-from morforest.dictionary._features import GivenColumns
+from morforest.dictionary._tabular import GivenColumns
 
 GOLDEN = Path(__file__).with_name("golden.json")
 SPLITTERS = ("histogram", "exact")

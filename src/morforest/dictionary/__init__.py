@@ -11,8 +11,8 @@ a few atoms, and :class:`SharedAtoms` restricts a whole forest.
 
 from morforest.dictionary._boxes import Haar, Pair, Patch, Variance
 from morforest.dictionary._compose import Mixture, SharedAtoms, Subset
-from morforest.dictionary._features import Atoms, Axis, SparseOblique
 from morforest.dictionary._kernels import Kernel
+from morforest.dictionary._tabular import Atoms, Axis, SparseOblique
 from morforest.dictionary._views import Difference, Gradient, Magnitude, Raw, Square
 
 __all__ = [

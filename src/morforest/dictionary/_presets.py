@@ -10,9 +10,9 @@ import numpy as np
 from morforest.dictionary._base import Dictionary
 from morforest.dictionary._boxes import Haar, Pair, Patch, Variance
 from morforest.dictionary._compose import Mixture, SharedAtoms, Subset
-from morforest.dictionary._features import Axis, SparseOblique
 from morforest.dictionary._kernels import TRIPLE_LENGTH, Kernel
 from morforest.dictionary._shape import SampleShape
+from morforest.dictionary._tabular import Axis, SparseOblique
 from morforest.dictionary._views import Difference, Gradient, Magnitude, Raw
 
 NAMES = ("axis", "sporf", "patch", "image", "series", "series-pooled")

@@ -1,4 +1,4 @@
-"""Single features, sparse sums of features, and listed atoms."""
+"""Dictionaries that ignore the shape of a sample: single features, sparse sums, listed atoms."""
 
 from __future__ import annotations
 
