@@ -39,7 +39,7 @@ class Sampler::Drawing {
   }
 
  private:
-  struct Box {  // along an axis, of a pair
+  struct PairInterval {  // what the two boxes of a pair are along one axis
     std::int64_t start, moved, size;
   };
 
@@ -224,18 +224,18 @@ class Sampler::Drawing {
   void draw_variance(const Component& component, Stream& stream, AtomList& out) {
     const std::size_t views = component.first_cells.size() / 2, view = stream.below(views);
     std::int64_t area = 1;
-    boxes_.clear();
+    intervals_.clear();
     for (const PatchAxis& axis : component.axes) {
       const std::int64_t size = draw_size(axis, stream);
-      boxes_.push_back({static_cast<std::int64_t>(stream.below(axis.length - size + 1)), 0, size});
+      intervals_.push_back({static_cast<std::int64_t>(stream.below(axis.length - size + 1)), 0, size});
       area *= size;
     }
     corners_.clear();
     for (const std::size_t plane : {view, views + view}) {
       std::size_t number = 0;
       add_product(component, component.first_cells[plane], 1, [&](const PatchAxis& axis) {
-        const Box& box = boxes_[number++];
-        add_range(axis, box.start, box.start + box.size, 1);
+        const PairInterval& interval = intervals_[number++];
+        add_range(axis, interval.start, interval.start + interval.size, 1);
       });
     }
     for (std::size_t t = 0; t < corners_.size(); ++t)
@@ -269,36 +269,36 @@ class Sampler::Drawing {
     const bool again = component.first_cells.size() > 1 && stream.coin();
     const std::uint32_t second = again ? first_cell(component, stream) : first;
     begin_operation(component, stream);
-    boxes_.clear();
+    intervals_.clear();
     bool apart = second != first;
     for (const PatchAxis& axis : component.axes) {
-      boxes_.push_back(component.pooled() ? draw_moving_pair(component, axis, stream) : draw_pair_along(axis, stream));
-      apart |= boxes_.back().moved != boxes_.back().start;
+      intervals_.push_back(component.pooled() ? draw_moving_pair(component, axis, stream) : draw_pair_along(axis, stream));
+      apart |= intervals_.back().moved != intervals_.back().start;
     }
     corners_.clear();
     std::size_t number = 0;
     add_product(component, first, 1, [&](const PatchAxis& axis) {
-      const Box& box = boxes_[number++];
-      add_range(axis, box.start, box.start + box.size, 1);
+      const PairInterval& interval = intervals_[number++];
+      add_range(axis, interval.start, interval.start + interval.size, 1);
     });
     number = 0;
     if (apart)  // else the one rectangle is a patch
       add_product(component, second, -1, [&](const PatchAxis& axis) {
-        const Box& box = boxes_[number++];
-        add_range(axis, box.moved, box.moved + box.size, 1);
+        const PairInterval& interval = intervals_[number++];
+        add_range(axis, interval.moved, interval.moved + interval.size, 1);
       });
     if (dictionary_.direct()) merge_corners();  // rectangles that overlap share features
     out.add_corners(corners_.data(), corners_.size());
   }
 
-  static Box draw_pair_along(const PatchAxis& axis, Stream& stream) {
+  static PairInterval draw_pair_along(const PatchAxis& axis, Stream& stream) {
     const std::int64_t size = draw_size(axis, stream), places = axis.length - size + 1;
     const auto start = static_cast<std::int64_t>(stream.below(places));
     return {start, std::clamp<std::int64_t>(start + draw_step(axis, stream), 0, places - 1), size};
   }
 
   // Rectangles that move together: first how far they are apart, then the place of both.
-  Box draw_moving_pair(const Component& component, const PatchAxis& axis, Stream& stream) {
+  PairInterval draw_moving_pair(const Component& component, const PatchAxis& axis, Stream& stream) {
     const std::int64_t size = draw_size(axis, stream), most = axis.length - size;
     const std::int64_t step = std::clamp(draw_step(axis, stream), -most, most), back = std::max<std::int64_t>(-step, 0);
     const std::int64_t start = draw_start(component, axis, size + std::abs(step), stream) + back;
@@ -373,41 +373,9 @@ class Sampler::Drawing {
     return axis.min_size + static_cast<std::int64_t>(stream.below(axis.max_size - axis.min_size + 1));
   }
 
-  // The same for boxes of few corners, written in place: small nodes spend much of their time drawing.
-  void draw_boxes(const Component& component, Stream& stream, std::size_t count, AtomList& out) {
-    std::size_t terms = out.cell.size(), atoms = out.begin.size();
-    out.cell.resize(terms + count * component.box_corners);
-    out.weight.resize(terms + count * component.box_corners);
-    out.begin.resize(atoms + count);
-    for (std::size_t i = 0; i < count; ++i) {
-      terms += draw_box(component, stream, &out.cell[terms], &out.weight[terms]);
-      out.begin[atoms++] = terms;
-    }
-    out.cell.resize(terms);
-    out.weight.resize(terms);
-  }
-
-  // A box has two corners along each prefixed axis unless it starts at 0, the first of them negative.
-  static std::size_t draw_box(const Component& component, Stream& stream, std::uint32_t* cell, double* weight) {
-    Corners corners{first_cell(component, stream)};
-    for (const PatchAxis& axis : component.axes) {
-      const std::int64_t size = draw_size(axis, stream);
-      std::int64_t start, end;
-      if (axis.boundary == Boundary::zero) {
-        start = static_cast<std::int64_t>(stream.below(axis.length + size - 1)) - (size - 1);
-        end = std::min(start + size, axis.length);
-      } else {
-        start = static_cast<std::int64_t>(stream.below(axis.length - size + 1));
-        end = start + size;
-      }
-      corners.cut(axis, start, end);
-    }
-    return corners.write(1.0, cell, weight);
-  }
-
-  // The same as draw_pair for such boxes.
+  // draw_pair for plain boxes.
   static void draw_box_pair(const Component& component, Stream& stream, AtomList& out) {
-    Corners here{first_cell(component, stream)}, there = here;
+    BoxCorners here{first_cell(component, stream)}, there = here;
     if (component.first_cells.size() > 1 && stream.coin()) there.first = first_cell(component, stream);
     bool apart = there.first != here.first;
     for (const PatchAxis& axis : component.axes) {
@@ -426,11 +394,11 @@ class Sampler::Drawing {
   }
 
   // The corners of a box: a first cell, and a step along each prefixed axis unless the box starts at 0 there.
-  struct Corners {
+  struct BoxCorners {
     std::uint32_t first, step[max_box_axes];
     std::size_t axes = 0;
 
-    explicit Corners(std::uint32_t plane) : first(plane) {}
+    explicit BoxCorners(std::uint32_t plane) : first(plane) {}
 
     void cut(const PatchAxis& axis, std::int64_t start, std::int64_t end) {
       if (axis.prefixed && start > 0) {
@@ -499,6 +467,38 @@ class Sampler::Drawing {
     }
   }
 
+  // draw_patch for plain boxes, whose corners are few and are written in place: small nodes spend much of their time drawing.
+  void draw_boxes(const Component& component, Stream& stream, std::size_t count, AtomList& out) {
+    std::size_t terms = out.cell.size(), atoms = out.begin.size();
+    out.cell.resize(terms + count * component.box_corners);
+    out.weight.resize(terms + count * component.box_corners);
+    out.begin.resize(atoms + count);
+    for (std::size_t i = 0; i < count; ++i) {
+      terms += draw_box(component, stream, &out.cell[terms], &out.weight[terms]);
+      out.begin[atoms++] = terms;
+    }
+    out.cell.resize(terms);
+    out.weight.resize(terms);
+  }
+
+  // A box has two corners along each prefixed axis unless it starts at 0, the first of them negative.
+  static std::size_t draw_box(const Component& component, Stream& stream, std::uint32_t* cell, double* weight) {
+    BoxCorners corners{first_cell(component, stream)};
+    for (const PatchAxis& axis : component.axes) {
+      const std::int64_t size = draw_size(axis, stream);
+      std::int64_t start, end;
+      if (axis.boundary == Boundary::zero) {
+        start = static_cast<std::int64_t>(stream.below(axis.length + size - 1)) - (size - 1);
+        end = std::min(start + size, axis.length);
+      } else {
+        start = static_cast<std::int64_t>(stream.below(axis.length - size + 1));
+        end = start + size;
+      }
+      corners.cut(axis, start, end);
+    }
+    return corners.write(1.0, cell, weight);
+  }
+
   // Rectangles side by side share a cell, where their weights add.
   void add_range(const PatchAxis& axis, std::int64_t start, std::int64_t end, std::int32_t weight) {
     const auto add = [&](std::int64_t index, std::int32_t w) {
@@ -521,7 +521,7 @@ class Sampler::Drawing {
   std::vector<std::uint64_t> taken_;
   std::uint64_t epoch_ = 0;
   std::vector<Corner> corners_, along_axis_;
-  std::vector<Box> boxes_;
+  std::vector<PairInterval> intervals_;
   Operation operation_;
   std::vector<std::size_t> chosen_;  // kernels that compete, in order
   bool whole_ = false;  // the windows of the atom being drawn
