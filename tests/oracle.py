@@ -17,39 +17,16 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
-from oracle_atoms import (  # noqa: F401
+from oracle_atoms import (
     BAG,
-    GOLDEN,
     LEFT,
-    LOBES,
-    MASK,
-    MAX_ROUNDS,
     RIGHT,
     ROOT,
     SUBSET,
-    Boxes,
-    Component,
     Dictionary,
-    HaarAtoms,
-    KernelAtoms,
-    PairAtoms,
-    PatchAtoms,
-    PatchAxis,
-    SparseAtoms,
     Stream,
     Subset,
-    UniformAtoms,
-    WeightedAtoms,
-    axis_atoms,
-    binomial_sizes,
-    cumulative_fractions,
     derive,
-    first_at_least,
-    floyd,
-    mix,
-    poisson_sizes,
-    sample,
-    tree_key,
 )
 from oracle_combination import COMBINATION, learn
 from oracle_nonlinear import PooledAtom

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import oracle
+import oracle_atoms
 
 SUBSETS, ROUNDS_A_SUBSET = 2**63 + 2, 5  # a number of no round; rounds that share atoms
 COARSE, FINE = 14, 30  # bits of the gradients that find splits, and of those that make leaves
@@ -153,7 +154,7 @@ class Steps(oracle.Rows):
 
 def subset_counts(key: int, order: Sequence[int], copies: Sequence[int], draws: int) -> np.ndarray:
     """How often each row is in a round: so many of all copies, in canonical order."""
-    stream = oracle.Stream(oracle.derive(key, oracle.BAG))
+    stream = oracle_atoms.Stream(oracle_atoms.derive(key, oracle_atoms.BAG))
     counts, left, wanted = np.zeros(len(copies), dtype=np.int64), int(sum(copies)), draws
     for row in order:
         for _ in range(copies[row]):
@@ -172,7 +173,7 @@ class Boosting:
     y: Sequence
     scores: np.ndarray
     steps: Callable
-    dictionary: oracle.Dictionary
+    dictionary: oracle_atoms.Dictionary
     growth: oracle.Growth
     seed: int
     order: Sequence[int]
@@ -188,7 +189,7 @@ class Boosting:
 
     def round(self, number: int):
         """Grow a tree, and add to the scores; returns its nodes and the values of its leaves."""
-        key = oracle.tree_key(self.seed, number)
+        key = oracle_atoms.tree_key(self.seed, number)
         copies = np.array(self.copies)
         counts = subset_counts(key, self.order, copies, self.draws) if self.draws else copies
         found = [self.steps(y, s) for y, s in zip(self.y, self.scores.tolist(), strict=True)]
@@ -208,9 +209,11 @@ class Boosting:
             l2=self.l2,
         )
         dictionary = self.dictionary
-        if isinstance(dictionary, oracle.Subset):
+        if isinstance(dictionary, oracle_atoms.Subset):
             trained = replace(rows, counts=copies)[np.array(self.order)]
-            among = oracle.derive(oracle.tree_key(self.seed, SUBSETS), number // ROUNDS_A_SUBSET)
+            among = oracle_atoms.derive(
+                oracle_atoms.tree_key(self.seed, SUBSETS), number // ROUNDS_A_SUBSET
+            )
             dictionary = dictionary.drawn(trained[trained.counts > 0], among)
         if self.guided:
             self._guide()
@@ -235,7 +238,7 @@ class Boosting:
             share = 0.9 * (so_far / total) + 0.1 * ((i + 1) / len(self.gains))
             guide.append(int(min(share, 1 - 2**-53) * 2**64))
         for component in self.dictionary.components:
-            if isinstance(component, oracle.SparseAtoms):
+            if isinstance(component, oracle_atoms.SparseAtoms):
                 component.guide = [*guide[:-1], 2**64 - 1]
 
     def _add_gains(self, nodes) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import oracle
+import oracle_atoms
 
 DRAW = 2**63 + 3
 
@@ -42,13 +43,15 @@ def moments(values: list[float]) -> tuple[float, float]:
     return low + math.ldexp(total / n, -shift), math.ldexp(deviation, -shift)
 
 
-def shared(subset: oracle.Subset, cells: np.ndarray, order, seed: int) -> oracle.Dictionary:
+def shared(
+    subset: oracle_atoms.Subset, cells: np.ndarray, order, seed: int
+) -> oracle_atoms.Dictionary:
     """The columns of a forest, for nodes to choose from. All rows count once."""
     ones = np.ones(len(cells), dtype=np.int64)
     rows = oracle.Rows(cells, ones, ones, ones)[np.asarray(order)]
-    drawn = subset.drawn(rows, oracle.tree_key(seed, DRAW)).components[0].matrix
+    drawn = subset.drawn(rows, oracle_atoms.tree_key(seed, DRAW)).components[0].matrix
     columns = []
     for number, atom in enumerate(drawn):
         values = [float(value) for value in oracle.project(cells, atom).tolist()]
         columns.append(ColumnAtom(number, atom, *moments(values)))
-    return oracle.Dictionary([oracle.UniformAtoms(columns)])
+    return oracle_atoms.Dictionary([oracle_atoms.UniformAtoms(columns)])

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from oracle import PatchAxis, Rows, Stream
+    from oracle import Rows
+    from oracle_atoms import PatchAxis, Stream
 
 
 @dataclass

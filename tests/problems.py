@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 import oracle
+import oracle_atoms
 import oracle_nonlinear
 import pytest
 from hypothesis import strategies as st
@@ -129,7 +130,7 @@ def boxes(dictionary, shape, channel_axis, views, planes):
 
     where = {"views": views, "planes": planes}
     if isinstance(dictionary, Kernel):
-        axes = [oracle.PatchAxis(length, 1, 1) for length in shape]
+        axes = [oracle_atoms.PatchAxis(length, 1, 1) for length in shape]
         kernels = dictionary._kernels(SampleShape(shape, channel_axis))
         rates = dictionary.dilation
         if rates == "log":
@@ -140,12 +141,12 @@ def boxes(dictionary, shape, channel_axis, views, planes):
             rates = [log_odds(1, min(most, default=1)) for most in fits]
         signs = isinstance(dictionary.kernel, str) and dictionary.kernel == "sign"
         pool = pool_of(dictionary, shape, [True] * len(shape), channel_axis)
-        return oracle.KernelAtoms(
+        return oracle_atoms.KernelAtoms(
             axes, kernels, rates, signs, dictionary.rivals, **where, pool=pool
         )
     sizes = list(zip(shape, spread("min_size", 1), spread("max_size", 1), strict=True))
     axes = [
-        oracle.PatchAxis(length, low, max(math.isqrt(length), low) if high is None else high)
+        oracle_atoms.PatchAxis(length, low, max(math.isqrt(length), low) if high is None else high)
         for length, low, high in sizes
     ]
     if dictionary.size_distribution == "log":
@@ -164,20 +165,20 @@ def boxes(dictionary, shape, channel_axis, views, planes):
                 axis.boundary, axis.contiguous = rule, together
             ordered = [axis.contiguous for axis in axes]
             pool = pool_of(dictionary, shape, ordered, channel_axis)
-            return oracle.PatchAtoms(axes, **where, pool=pool)
+            return oracle_atoms.PatchAtoms(axes, **where, pool=pool)
         case Haar():
             lobed = dictionary.axes or [a for a in range(len(shape)) if a != channel_axis]
             lobes = dictionary.lobes
             lobes = [lobes] if isinstance(lobes, str) else lobes
             pool = pool_of(dictionary, shape, [True] * len(shape), channel_axis)
-            return oracle.HaarAtoms(axes, sorted(lobed), lobes, **where, pool=pool)
+            return oracle_atoms.HaarAtoms(axes, sorted(lobed), lobes, **where, pool=pool)
         case Pair():
             reach = [
                 min(int(value * length), length - 1) if isinstance(value, float) else value
                 for value, length in zip(spread("reach", 0), shape, strict=True)
             ]
             pool = pool_of(dictionary, shape, [True] * len(shape), channel_axis)
-            return oracle.PairAtoms(axes, reach, **where, pool=pool)
+            return oracle_atoms.PairAtoms(axes, reach, **where, pool=pool)
     raise TypeError(dictionary)
 
 
@@ -202,17 +203,19 @@ def component(dictionary, shape):
     n_features = int(np.prod(shape))
     match dictionary:
         case Axis():
-            return oracle.axis_atoms(n_features)
+            return oracle_atoms.axis_atoms(n_features)
         case SparseOblique(density=None):
-            return oracle.SparseAtoms(n_features, oracle.poisson_sizes(dictionary.rate, n_features))
+            return oracle_atoms.SparseAtoms(
+                n_features, oracle_atoms.poisson_sizes(dictionary.rate, n_features)
+            )
         case SparseOblique():
-            sizes = oracle.binomial_sizes(dictionary.density, n_features)
-            return oracle.SparseAtoms(n_features, sizes)
+            sizes = oracle_atoms.binomial_sizes(dictionary.density, n_features)
+            return oracle_atoms.SparseAtoms(n_features, sizes)
         case Atoms(probabilities=None):
-            return oracle.UniformAtoms(whole_if_possible(dictionary.matrix))
+            return oracle_atoms.UniformAtoms(whole_if_possible(dictionary.matrix))
         case Atoms():
             matrix = whole_if_possible(dictionary.matrix)
-            return oracle.WeightedAtoms(matrix, dictionary.probabilities)
+            return oracle_atoms.WeightedAtoms(matrix, dictionary.probabilities)
     raise TypeError(dictionary)
 
 
@@ -231,7 +234,7 @@ def as_oracle(dictionary, shape, channel_axis=None):
     """The oracle's writing of a dictionary, and the views it looks at."""
     if isinstance(dictionary, (Subset, SharedAtoms)):
         found, sources = as_oracle(dictionary.dictionary, shape, channel_axis)
-        return oracle.Subset(found, dictionary.n_atoms), sources
+        return oracle_atoms.Subset(found, dictionary.n_atoms), sources
     mixed = isinstance(dictionary, Mixture)
     parts = dictionary.dictionaries if mixed else [dictionary]
     seen = [views_of(part, shape, channel_axis) for part in parts]
@@ -245,7 +248,7 @@ def as_oracle(dictionary, shape, channel_axis=None):
             alone = component(part, shape)
             found.append(alone if len(sources) == 1 else OnOnePlane(alone, *planes, len(sources)))
     weights = dictionary.weights if mixed else [1.0]
-    return oracle.Dictionary(found, weights), sources
+    return oracle_atoms.Dictionary(found, weights), sources
 
 
 class OracleForest:
@@ -327,7 +330,7 @@ class OracleForest:
         return counts, fixed_weights(unit, counts.astype(np.uint32)).astype(np.int64)
 
     def _grow(self, tree):
-        key = oracle.tree_key(self.seed, tree)
+        key = oracle_atoms.tree_key(self.seed, tree)
         counts, weights = self.bag(key)
         rows = oracle.Rows(self.cells(self.X), self.target, counts, weights, self.n_classes)
         rows = rows[self.canonical_order()]

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import oracle
+import oracle_atoms
 import pytest
 from common import MINIROCKET
 from hypothesis import HealthCheck, given, reject, settings
@@ -424,7 +425,9 @@ def test_the_oracle_finds_the_gain_of_another_library(criterion):
     decrease = tree.impurity[0] - share[1:] @ tree.impurity[1:]
     rows = oracle.Rows(X, y, weights, weights, n_classes=4)
     growth = oracle.Growth(n_candidates=5, criterion=criterion, max_depth=1)
-    root, left, right = oracle.grow_tree(rows, oracle.Dictionary([oracle.axis_atoms(5)]), growth, 0)
+    root, left, right = oracle.grow_tree(
+        rows, oracle_atoms.Dictionary([oracle_atoms.axis_atoms(5)]), growth, 0
+    )
     assert root.split.gain == pytest.approx(decrease, rel=1e-6)
     if criterion in REGRESSION:
         values = [oracle.leaf_value(node.rows, criterion) for node in (left, right)]

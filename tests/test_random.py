@@ -7,10 +7,11 @@ forest a point of accuracy. Here they are compared with each other, at lags.
 import itertools
 
 import numpy as np
-import oracle
+import oracle_atoms as oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracle import bag_counts
 from scipy import stats
 
 from morforest import MorfClassifier, Patch
@@ -89,13 +90,13 @@ def draw_bags(*arguments):
 def test_the_core_draws_the_same_bags(key, weights, shuffler):
     order = list(range(len(weights)))
     shuffler.shuffle(order)
-    expected = oracle.bag_counts(key, weights, order, 30)
+    expected = bag_counts(key, weights, order, 30)
     cumulated = np.cumsum([weights[row] for row in order], dtype=np.uint64)
     order = np.array(order, dtype=np.uint32)
     keys = np.array([key], dtype=np.uint64)
     np.testing.assert_array_equal(draw_bags(keys, 30, order, cumulated)[0], expected)
     # Without weights the core needs no table.
-    expected = oracle.bag_counts(key, [1] * len(weights), order, 30)
+    expected = bag_counts(key, [1] * len(weights), order, 30)
     none = np.empty(0, dtype=np.uint64)
     np.testing.assert_array_equal(draw_bags(keys, 30, order, none)[0], expected)
 
