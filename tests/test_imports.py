@@ -95,6 +95,21 @@ def test_the_table_names_every_module():
     assert set(TABLE) == set(MODULES) - FOLDERS
 
 
+def test_the_overview_names_every_module():
+    text = (ROOT / "docs" / "design.md").read_text()
+    overview = text.split("## Overview")[1].split("The core is in")[0]
+    cells = [line.split("|")[1] for line in overview.splitlines() if line.startswith("| `")]
+    named = [name for cell in cells for name in re.findall(r"`(.*?)\.py`", cell)]
+    assert len(named) == len(set(named))
+    assert {name.replace("/", ".") for name in named} == set(MODULES) - FOLDERS
+
+
+def test_the_overview_names_every_folder_of_the_core():
+    text = (ROOT / "docs" / "design.md").read_text()
+    named = re.findall(r"^\| `core/(\w+)/` \|", text, re.MULTILINE)
+    assert sorted(named) == sorted(p.name for p in (ROOT / "core").iterdir() if p.is_dir())
+
+
 @pytest.mark.parametrize("module", sorted(set(MODULES) - FOLDERS))
 def test_modules_import_only_what_the_table_allows(module):
     forbidden = {o for o in own_imports(MODULES[module]) if not may_import(module, o)}
