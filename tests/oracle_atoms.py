@@ -220,7 +220,7 @@ class Boxes(Component):
 
 
 class PatchAtoms(Boxes):
-    """Indicators of a product of index sets, one set an axis."""
+    """Indicators of a product of index sets, one set per axis."""
 
     def draw(self, stream: Stream) -> np.ndarray:
         atom = self.blank()

@@ -108,8 +108,9 @@ class Patch(Pooled, Boxes):
         says otherwise; tuples may leave it out.
     boundary : {"zero", "inside", "wrap"} or tuple of these, default="zero"
         With "zero", patches may reach over the border, where the data count as zero, so that each
-        feature is covered equally often (the paper's rule). With "inside", patches lie within the
-        data. With "wrap", patches continue at the other end, which is right for circular axes.
+        feature is covered equally often (as in the paper, without its empty position). With
+        "inside", patches lie within the data. With "wrap", patches continue at the other end, which
+        is right for circular axes.
     contiguous : bool or tuple of bool, default=True
         False is for axes without order, such as sensors: a patch then sums distinct random elements
         of that axis instead of neighbours.
