@@ -194,7 +194,7 @@ class PatchAxis:
 
 
 class Boxes(Component):
-    """What components of rectangles share: axes, the views of an atom, and pooling."""
+    """What components of boxes share: axes, the views of an atom, and pooling."""
 
     def __init__(
         self,
@@ -246,7 +246,7 @@ LOBES = {"two": (1, -1), "three": (1, -2, 1)}
 
 
 class HaarAtoms(Boxes):
-    """Equal rectangles side by side; `lobed` are the numbers of the axes along which they stand."""
+    """Equal boxes side by side; `lobed` are the numbers of the axes along which they stand."""
 
     def __init__(self, axes, lobed: Sequence[int], lobes: Sequence[str], **views):
         super().__init__(axes, **views)
@@ -279,7 +279,7 @@ class HaarAtoms(Boxes):
 
 
 class PairAtoms(Boxes):
-    """Two equal rectangles, the second `reach` away at most and with weight -1."""
+    """Two equal boxes, the second `reach` away at most and with weight -1."""
 
     def __init__(self, axes, reach: Sequence[int], **views):
         super().__init__(axes, **views)

@@ -1,4 +1,4 @@
-"""The nonlinear atoms of `oracle.py`: pooled ones, and variances of rectangles."""
+"""The nonlinear atoms of `oracle.py`: pooled ones, and variances of boxes."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ class Pool:
 
 @dataclass
 class VarianceAtom:
-    """The area times the sum of squares, less the square of the sum, over a rectangle."""
+    """The area times the sum of squares, less the square of the sum, over a box."""
 
-    inside: np.ndarray  # 1 in the rectangle, 0 elsewhere, in the sample's shape
+    inside: np.ndarray  # 1 in the box, 0 elsewhere, in the sample's shape
     plane: int  # of the view among those of a row
     squares: int  # and of its squares, which the core adds up
 
@@ -114,7 +114,7 @@ class VarianceAtom:
 
 
 class VarianceAtoms:
-    """Variances of rectangles within the data, of one of several views."""
+    """Variances of boxes within the data, of one of several views."""
 
     def __init__(self, axes: Sequence[PatchAxis], planes: Sequence[int]):
         self.axes = axes

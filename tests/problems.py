@@ -120,7 +120,7 @@ def log_odds(low, high):
 
 
 def boxes(dictionary, shape, channel_axis, views, planes):
-    """The oracle's writing of a dictionary of rectangles."""
+    """The oracle's writing of a dictionary of boxes."""
 
     def spread(name, for_channels):
         value = getattr(dictionary, name)

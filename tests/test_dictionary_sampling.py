@@ -225,7 +225,7 @@ def test_sizes_on_a_logarithmic_scale():
     assert chi_square(counts[2:], np.full(8, 1 / 8)) < 1e-9
 
 
-# --- rectangles side by side -----------------------------------------------------------------
+# --- boxes side by side ----------------------------------------------------------------------
 
 LOBES = {"two": (1, -1), "three": (1, -2, 1)}
 

@@ -381,11 +381,11 @@ BAD_DICTIONARIES = [
     (Haar(lobes="two", axes=()), ValueError, r"axes .*got \(\)"),
     (Haar(lobes="two", axes=(0, "x")), ValueError, r"axes .*got \(0, 'x'\)"),
     (Haar(lobes="two", axes=True), ValueError, "axes .*got True"),
-    (Haar(), ValueError, "3 rectangles of min_size=1 do not fit .*axis 0 of length 2"),
+    (Haar(), ValueError, "3 boxes of min_size=1 do not fit .*axis 0 of length 2"),
     (
         Haar((1, 2), (1, 2), lobes="two"),
         ValueError,
-        "2 rectangles of min_size=2 .*axis 1 of length 3",
+        "2 boxes of min_size=2 .*axis 1 of length 3",
     ),
     (Haar(lobes="two", views=3), ValueError, "views .*got 3"),
     (Pair(3), ValueError, "min_size=3 along axis 0"),

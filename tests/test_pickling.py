@@ -55,7 +55,7 @@ CASES = {
     "only roots": ((6, 7), Patch(1, 3), {"min_samples_leaf": 150}),
 }
 # What these leave out; the others write terms as they are.
-RECTANGLES = {"patches", "patches inside", "large patches", "series", "channels", "best first"}
+BOXES = {"patches", "patches inside", "large patches", "series", "channels", "best first"}
 
 
 @pytest.mark.parametrize("estimator", [MorfClassifier, MorfRegressor])
@@ -83,7 +83,7 @@ def test_what_follows_is_left_out(case):
     state = model._forest.__getstate__()
     assert (len(state["next"]) > 0) == (case == "best first")
     assert len(state["threshold"]) == len(state["gain"]) == model._forest.is_split().sum()
-    if case in RECTANGLES:
+    if case in BOXES:
         assert "term_cell" not in state
     elif case in ("single features", "signed sums"):
         assert "term_weight" not in state

@@ -6,7 +6,7 @@
 namespace morf {
 namespace {
 
-// The most corners of a rectangle of the component; 0 if rectangles are not intervals along each axis, or have too many.
+// The most corners of a box of the component; 0 if boxes are not intervals along each axis, or have too many.
 std::size_t box_corners(const Component& component) {
   std::size_t corners = 1;
   bool box = true;
@@ -100,7 +100,7 @@ void Dictionary::add_haar(const Extent& extent, const std::vector<bool>& lobed, 
   for (const Lobes kind : component.lobes)
     for (const PatchAxis& axis : component.axes)
       if (axis.lobed && axis.min_size * (kind == Lobes::three ? 3 : 2) > axis.length)
-        throw std::invalid_argument("rectangles side by side do not fit the axis");
+        throw std::invalid_argument("boxes side by side do not fit the axis");
   add(std::move(component), prefixed_axes);
 }
 

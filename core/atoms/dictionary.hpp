@@ -24,18 +24,18 @@ struct PatchAxis {
   std::int64_t stride;  // distance in cells between neighbours along this axis
   bool prefixed;  // the component's plane holds prefix sums along this axis
   std::vector<std::uint64_t> cumulative{};  // probabilities of the sizes; empty: all are equally likely
-  bool lobed = false;  // haar: rectangles may stand side by side along this axis
-  std::int64_t reach = 0;  // pair: how far away the second rectangle may lie
+  bool lobed = false;  // haar: boxes may stand side by side along this axis
+  std::int64_t reach = 0;  // pair: how far away the second box may lie
   std::int64_t window = -1;  // see Pool
   bool moves = false;  // in a pooled plane
 };
 
-// How many rectangles of a Haar-like atom stand in a row.
+// How many boxes of a Haar-like atom stand in a row.
 enum class Lobes : std::uint8_t { two, three };
 
 inline constexpr std::size_t max_box_axes = 4, max_box_corners = std::size_t{1} << max_box_axes;
 
-// A weighted patch. Its cells may lie `dilation` apart.
+// A weighted box. Its cells may lie `dilation` apart.
 struct Kernel {
   std::vector<std::int64_t> extent;  // along each axis, before dilation
   std::vector<Corner> taps;  // cells counted from the first of the kernel, before dilation
@@ -65,7 +65,7 @@ struct Component {
   bool random_signs = false;  // kernel: the sign of each tap is drawn
   std::size_t rivals = 0;  // kernel: of each that competes
   Pool pool{};
-  std::size_t box_corners = 0;  // patch, pair: the most corners of a rectangle, if it is an interval along each axis; else 0
+  std::size_t box_corners = 0;  // patch, pair: the most corners of a box, if it is an interval along each axis; else 0
 
   bool pooled() const { return !pool.ops.empty(); }
   bool uniform() const { return kind == Kind::axis || (kind == Kind::finite && cumulative.empty()); }
@@ -98,17 +98,17 @@ class Dictionary {
 
   void add_patch(const Extent& extent, const std::vector<Boundary>& boundary, const std::vector<bool>& contiguous);
 
-  // Adds rectangles side by side within the data, each of the sizes of `extent`, with weights 1, -1 or 1, -2, 1 along a lobed axis.
+  // Adds boxes side by side within the data, each of the sizes of `extent`, with weights 1, -1 or 1, -2, 1 along a lobed axis.
   void add_haar(const Extent& extent, const std::vector<bool>& lobed, std::vector<Lobes> lobes);
 
-  // Adds two equal rectangles within the data, the second up to `reach` away and with weight -1.
+  // Adds two equal boxes within the data, the second up to `reach` away and with weight -1.
   void add_pair(const Extent& extent, const std::vector<std::int64_t>& reach);
 
-  // Adds weighted patches within the data, drawn equally often. With `random_signs` the sign of each weight is drawn anew for each
+  // Adds weighted boxes within the data, drawn equally often. With `random_signs` the sign of each weight is drawn anew for each
   // atom. Atoms that compete have so many rivals.
   void add_kernels(std::vector<Kernel> kernels, bool random_signs, std::size_t rivals);
 
-  // Adds variances of rectangles within the data. The views are those looked at, then the squares of each.
+  // Adds variances of boxes within the data. The views are those looked at, then the squares of each.
   void add_variance(const Extent& extent);
 
   // Sets the probabilities of components 0..c as 64-bit fractions. They are needed when there is more than one component.

@@ -91,20 +91,20 @@ class Sampler::Drawing {
     whole_ = component.pool.drawn() && stream.coin();
   }
 
-  // The place of a linear atom that spans `extent` of an axis: the first of its window, where it has one.
+  // The position of a linear atom that spans `extent` of an axis: the first of its window, where it has one.
   std::int64_t draw_start(const Component& component, const PatchAxis& axis, std::int64_t extent, Stream& stream) {
     const bool circular = axis.boundary == Boundary::wrap;
-    const std::int64_t places = circular ? axis.length : axis.length - extent + 1;
-    if (axis.window < 0) return static_cast<std::int64_t>(stream.below(places));
-    std::int64_t count = axis.window > 0 ? std::min(axis.window, places) : places;
-    if (axis.window == 0 && !whole_ && places > 1) {
+    const std::int64_t positions = circular ? axis.length : axis.length - extent + 1;
+    if (axis.window < 0) return static_cast<std::int64_t>(stream.below(positions));
+    std::int64_t count = axis.window > 0 ? std::min(axis.window, positions) : positions;
+    if (axis.window == 0 && !whole_ && positions > 1) {
       const auto sizes = component.pool.sizes.begin();
-      count = 2 + (std::upper_bound(sizes, sizes + (places - 1), stream.below(sizes[places - 2])) - sizes);
+      count = 2 + (std::upper_bound(sizes, sizes + (positions - 1), stream.below(sizes[positions - 2])) - sizes);
     }
     operation_.window[0] = operation_.window[1];
     operation_.window[1] = {static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(axis.stride)};
-    if (count == places) return 0;
-    return static_cast<std::int64_t>(stream.below(circular ? places : places - count + 1));
+    if (count == positions) return 0;
+    return static_cast<std::int64_t>(stream.below(circular ? positions : positions - count + 1));
   }
 
   void close_operation(const Component& component, Stream& stream, AtomList& out) {
@@ -282,22 +282,22 @@ class Sampler::Drawing {
       add_range(axis, interval.start, interval.start + interval.size, 1);
     });
     number = 0;
-    if (apart)  // else the one rectangle is a patch
+    if (apart)  // else the atom is a patch
       add_product(component, second, -1, [&](const PatchAxis& axis) {
         const PairInterval& interval = intervals_[number++];
         add_range(axis, interval.moved, interval.moved + interval.size, 1);
       });
-    if (dictionary_.direct()) merge_corners();  // rectangles that overlap share features
+    if (dictionary_.direct()) merge_corners();  // boxes that overlap share features
     out.add_corners(corners_.data(), corners_.size());
   }
 
   static PairInterval draw_pair_along(const PatchAxis& axis, Stream& stream) {
-    const std::int64_t size = draw_size(axis, stream), places = axis.length - size + 1;
-    const auto start = static_cast<std::int64_t>(stream.below(places));
-    return {start, std::clamp<std::int64_t>(start + draw_step(axis, stream), 0, places - 1), size};
+    const std::int64_t size = draw_size(axis, stream), positions = axis.length - size + 1;
+    const auto start = static_cast<std::int64_t>(stream.below(positions));
+    return {start, std::clamp<std::int64_t>(start + draw_step(axis, stream), 0, positions - 1), size};
   }
 
-  // Rectangles that move together: first how far they are apart, then the place of both.
+  // Boxes that move together: first how far they are apart, then the position of both.
   PairInterval draw_moving_pair(const Component& component, const PatchAxis& axis, Stream& stream) {
     const std::int64_t size = draw_size(axis, stream), most = axis.length - size;
     const std::int64_t step = std::clamp(draw_step(axis, stream), -most, most), back = std::max<std::int64_t>(-step, 0);
@@ -499,7 +499,7 @@ class Sampler::Drawing {
     return corners.write(1.0, cell, weight);
   }
 
-  // Rectangles side by side share a cell, where their weights add.
+  // Boxes side by side share a cell, where their weights add.
   void add_range(const PatchAxis& axis, std::int64_t start, std::int64_t end, std::int32_t weight) {
     const auto add = [&](std::int64_t index, std::int32_t w) {
       const auto cell = static_cast<std::uint32_t>(index * axis.stride);

@@ -71,13 +71,13 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
  private:
   static constexpr std::size_t block = row_block;  // a vector of values
 
-  struct Rectangle {
+  struct Box {
     __m128i mask[4];       // of each row, twice
     std::size_t start[4];  // the first byte of each row
   };
 
   struct Patch {
-    Rectangle rectangle;
+    Box box;
     __m128i low, high;  // the range of the values so far, by place in the block
     std::uint32_t height;
   };
@@ -88,8 +88,8 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
     return axes.size() > 1 && axes[axes.size() - 2].prefixed ? static_cast<std::uint32_t>(axes[axes.size() - 2].length) : 1;
   }
 
-  // Reads the rectangle off the atom's corners: the last cell is its last byte; the one before lies left of the
-  // rectangle, or above it where its first column is 0; the first cell lies in the row above.
+  // Reads the box off the atom's corners: the last cell is its last byte; the one before lies left of the
+  // box, or above it where its first column is 0; the first cell lies in the row above.
   Patch patch_of(const AtomList& atoms, std::size_t j) const {
     const std::uint32_t* const cell = &atoms.cell[atoms.begin[j]];
     const auto count = static_cast<std::uint32_t>(atoms.terms(j));
@@ -107,8 +107,8 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
     Patch patch;
     patch.height = height;
     const std::size_t start = last - (height - 1) * width_ - (width - 1);
-    for (std::uint32_t row = 0; row < 4; ++row) patch.rectangle.start[row] = start + row * width_;
-    for (std::uint32_t row = 0; row < 4; ++row) patch.rectangle.mask[row] = masks_[row < height ? width : 0];
+    for (std::uint32_t row = 0; row < 4; ++row) patch.box.start[row] = start + row * width_;
+    for (std::uint32_t row = 0; row < 4; ++row) patch.box.mask[row] = masks_[row < height ? width : 0];
     patch.low = _mm_set1_epi16(std::numeric_limits<std::int16_t>::max());
     patch.high = _mm_setzero_si128();
     return patch;
@@ -142,7 +142,7 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
     const std::uint8_t *const r0 = bytes[0], *const r1 = bytes[1], *const r2 = bytes[2], *const r3 = bytes[3],
                               *const r4 = bytes[4], *const r5 = bytes[5], *const r6 = bytes[6], *const r7 = bytes[7];
     for (Patch* const end = patch + patches; patch != end; ++patch, out += out_stride) {
-      const Rectangle at = patch->rectangle;
+      const Box at = patch->box;
       const __m128i first = _mm_packs_epi32(two<pairs>(r0, r1, at), two<pairs>(r2, r3, at));
       const __m128i second = half ? first : _mm_packs_epi32(two<pairs>(r4, r5, at), two<pairs>(r6, r7, at));
       const __m128i sums = _mm_packs_epi32(first, second);
@@ -154,7 +154,7 @@ class BytePatchProjector final : public Projection<std::uint16_t> {
 
   // The patch's values in two rows, in 64 bits each.
   template <int pairs>
-  static __m128i two(const std::uint8_t* a, const std::uint8_t* b, const Rectangle& at) {
+  static __m128i two(const std::uint8_t* a, const std::uint8_t* b, const Box& at) {
     __m128i total = _mm_setzero_si128();
     for (int k = 0; k < 2 * pairs; ++k) {
       const __m128i low = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(a + at.start[k]));

@@ -58,7 +58,7 @@ inline bool to_slots(const std::uint32_t* cell, const double* weight, std::size_
   return true;
 }
 
-// The same for pairs of rectangles: at most four cells added and four subtracted, where a weight of two counts twice.
+// The same for pairs of boxes: at most four cells added and four subtracted, where a weight of two counts twice.
 struct Octet {
   std::uint32_t plus[4], minus[4];
 };

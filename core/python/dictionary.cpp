@@ -23,7 +23,7 @@ std::vector<Enum> parse_all(const std::vector<std::string>& names, const Names<E
 
 void bind_dictionary(nb::module_& m) {
   using Extent = Dictionary::Extent;
-  nb::class_<Extent>(m, "Extent", "Sizes of rectangles along each axis.")
+  nb::class_<Extent>(m, "Extent", "Sizes of boxes along each axis.")
       .def(
           "__init__",
           [](Extent* self, std::vector<std::int64_t> min_size, std::vector<std::int64_t> max_size,
@@ -33,7 +33,7 @@ void bind_dictionary(nb::module_& m) {
           "min_size"_a, "max_size"_a, "sizes"_a,
           "`sizes` are cumulative probabilities along each axis; empty if all are equally likely.");
 
-  nb::class_<Kernel>(m, "Kernel", "A weighted patch, whose cells may lie a dilation apart.")
+  nb::class_<Kernel>(m, "Kernel", "A weighted box, whose cells may lie a dilation apart.")
       .def(
           "__init__",
           [](Kernel* self, std::vector<std::int64_t> extent, const std::vector<std::uint32_t>& cell,

@@ -137,7 +137,7 @@ TEST(sums_of_bytes_are_those_of_prefix_sums) {
   }
 }
 
-// Every rectangle that a dictionary can draw, cut off at each side or not: draws go on until all were seen.
+// Every box that a dictionary can draw, cut off at each side or not: draws go on until all were seen.
 TEST(sums_of_bytes_of_all_positions_and_sizes) {
   Random random(2);
   const std::vector<std::vector<Axis>> cases = {

@@ -21,7 +21,7 @@ def name_of(
     channel_axis: int | None,
     operation: str,
 ) -> str:
-    """Describe an atom by its weights, the views and places of these, and its window."""
+    """Describe an atom by its weights, the views and positions of these, and its window."""
     axes = [axis for axis in range(len(shape)) if axis != channel_axis]
     if not len(values):
         return "nothing"
@@ -30,11 +30,11 @@ def name_of(
     index = tuple(i[in_place] for i in index)
     if len(set(kinds)) == 1:
         words = [_shape_of(values, index, axes)]
-    else:  # rectangles in different views may overlap
+    else:  # boxes in different views may overlap
         words = [_pair_of(values, index, axes) or _sum_of(values, index, axes)]
     if operation == "variance":
         words[0] = words[0].replace("patch", "variance")
-    # Of a pair across views, that of the rectangle that is added comes first.
+    # Of a pair across views, that of the box that is added comes first.
     added_first = np.argsort(-values, kind="stable")
     seen = list(dict.fromkeys(kinds[i] for i in added_first))
     if seen != ["raw"]:
@@ -59,7 +59,7 @@ def name_of(
 
 
 def _shape_of(values: np.ndarray, index: Index, places: Sequence[int]) -> str:
-    """Say what an atom looks like: a feature, a patch, rectangles side by side or apart, a sum."""
+    """Say what an atom looks like: a feature, a patch, boxes side by side or apart, a sum."""
     low = [int(i.min()) for i in index]
     size = [int(i.max()) - first + 1 for i, first in zip(index, low, strict=True)]
     if len(values) != math.prod(size):
@@ -82,7 +82,7 @@ def _shape_of(values: np.ndarray, index: Index, places: Sequence[int]) -> str:
 
 
 def _sum_of(values: np.ndarray, index: Index, places: Sequence[int]) -> str:
-    """Name a few cells along one axis by their weights and places, and others by their number."""
+    """Name a few cells along one axis by their weights and positions, others by their number."""
     along = [axis for axis in range(len(index)) if index[axis].min() < index[axis].max()]
     if len(along) != 1 or along[0] not in places or len(values) > MOST_NAMED:
         return f"sum of {len(values)} features"
@@ -92,7 +92,7 @@ def _sum_of(values: np.ndarray, index: Index, places: Sequence[int]) -> str:
 
 
 def _pair_of(values: np.ndarray, index: Index, places: Sequence[int]) -> str | None:
-    """Name two equal rectangles that weigh 1 and -1, by their size and how far apart they are."""
+    """Name two equal boxes that weigh 1 and -1, by their size and how far apart they are."""
     low, size = [], []
     for sign in (1, -1):
         inside = [i[values == sign] for i in index]

@@ -114,7 +114,7 @@ def _signed(atoms: AtomList) -> bool:
     if not atoms.layout.only_raw:
         return True
     # What an atom over cumulative sums makes of a sample of ones: of a patch its volume, of
-    # rectangles with opposite signs nothing.
+    # boxes with opposite signs nothing.
     prefixed = _prefixed(atoms)
     node_of_term = atoms.atom_of_term()[prefixed]
     values = atoms.weight[prefixed] * atoms.layout.volumes[atoms.cell[prefixed]]

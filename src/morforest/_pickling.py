@@ -2,7 +2,7 @@
 
 Children follow from which nodes are split, because growth goes depth first; weights of splits are
 sums of those of their leaves; corners follow from patches. What does not follow (best-first growth,
-atoms that are no rectangles) is written as it is.
+atoms that are no boxes) is written as it is.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def _grid(layout: RowLayout) -> tuple[int, int] | None:
 
 
 def _pack_patches(atoms: AtomList, split: np.ndarray) -> dict[str, Any] | None:
-    """Write rectangles as their last cell and their size; None if not all atoms are such."""
+    """Write boxes as their last cell and their size; None if not all atoms are such."""
     grid = _grid(atoms.layout)
     count = atoms.count[split].astype(np.int64)
     if not atoms.linear or grid is None or not len(count) or not np.isin(count, (1, 2, 4)).all():
@@ -257,7 +257,7 @@ def _unpack_patches(
 def _corners(
     last: np.ndarray, height: np.ndarray, width: np.ndarray, grid: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the number, the cells and the weights of the corners of rectangles."""
+    """Return the number, the cells and the weights of the corners of boxes."""
     rows, columns = grid
     above = height <= last // columns % rows
     beside = width <= last % columns

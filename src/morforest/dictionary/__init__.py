@@ -4,7 +4,7 @@ A forest splits a node by comparing ``a @ x`` with a threshold. The vectors ``a`
 are drawn at random from a dictionary, which describes the manifold of the data: single features
 (:class:`Axis`, a random forest), sparse signed combinations (:class:`SparseOblique`, SPORF), sums
 over patches of neighbours (:class:`Patch`, MORF), differences of such sums (:class:`Haar`,
-:class:`Pair`), variances (:class:`Variance`), weighted patches (:class:`Kernel`), or atoms of your
+:class:`Pair`), variances (:class:`Variance`), weighted boxes (:class:`Kernel`), or atoms of your
 own (:class:`Atoms`). :class:`Mixture` combines dictionaries, :class:`Subset` restricts each tree to
 a few atoms, and :class:`SharedAtoms` restricts a whole forest.
 """

@@ -1,4 +1,4 @@
-"""Dictionaries of rectangles: sums over patches of neighbours, and differences of such sums."""
+"""Dictionaries of boxes: sums over patches of neighbours, and differences of such sums."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Sizes: TypeAlias = float | Sequence[float | None] | None  # for all axes, or for
 
 
 class Boxes(Dictionary):
-    """What dictionaries of rectangles share: sizes along each axis, and views."""
+    """What dictionaries of boxes share: sizes along each axis, and views."""
 
     min_size: Sizes
     max_size: Sizes
@@ -129,9 +129,9 @@ class Patch(Pooled, Boxes):
         other end with ``boundary="wrap"``.
     window : int, float or None, default=None
         Size of a window along each such axis: a number of positions, or a fraction of the axis (1.0
-        for all positions), but at most the number of places that the atom has. None means that half
-        of the atoms take all places, and the others a number of at least 2 whose logarithm is
-        uniform.
+        for all positions), but at most the number of positions that the atom has. None means that
+        half of the atoms take all positions, and the others a number of at least 2 whose logarithm
+        is uniform.
 
     Examples
     --------
@@ -207,21 +207,21 @@ class Patch(Pooled, Boxes):
 
 
 class Haar(Pooled, Boxes):
-    """Equal rectangles side by side with weights of opposite sign: edges and lines.
+    """Equal boxes side by side with weights of opposite sign: edges and lines.
 
-    Two rectangles in a row have the weights 1 and -1, three have 1, -2 and 1. All rectangles lie
-    within the data. In series, they find steps and bumps.
+    Two boxes in a row have the weights 1 and -1, three have 1, -2 and 1. All boxes lie within the
+    data. In series, they find steps and bumps.
 
     Parameters
     ----------
     min_size, max_size : int, float or tuple, default=1 and None
-        Smallest and largest size of one rectangle, as in :class:`Patch`. Rectangles that do not fit
-        side by side are made smaller.
+        Smallest and largest size of one box, as in :class:`Patch`. Boxes that do not fit side by
+        side are made smaller.
     lobes : str or list of str, default=("two", "three")
-        How many rectangles stand in a row: "two" or "three", or both, drawn equally often.
+        How many boxes stand in a row: "two" or "three", or both, drawn equally often.
     axes : int, tuple of int or None, default=None
-        Axes of a sample, not of X, along which rectangles may stand side by side. None means all
-        axes except the channel axis.
+        Axes of a sample, not of X, along which boxes may stand side by side. None means all axes
+        except the channel axis.
     size_distribution : {"uniform", "log"}, default="uniform"
         Distribution of the sizes, as in :class:`Patch`.
     views : view, list of views or None, default=None
@@ -294,15 +294,14 @@ class Haar(Pooled, Boxes):
         for axis, (low, length) in enumerate(zip(smallest, shape.lengths, strict=True)):
             if lobed[axis] and most * low > length:
                 raise ValueError(
-                    f"{most} rectangles of min_size={low} do not fit side by side along axis "
+                    f"{most} boxes of min_size={low} do not fit side by side along axis "
                     f"{axis} of length {length}: choose a smaller min_size, other lobes, or axes "
                     "without it."
                 )
         self._check_pool(shape)
 
     def _smallest_extents(self, shape: SampleShape) -> list[int]:
-        # Rectangles stand side by side along one axis; along the others an atom has the size of one
-        # rectangle.
+        # Boxes stand side by side along one axis; along the others an atom has the size of one box.
         smallest, _ = self._sizes(shape)
         lobed = self._lobed(shape)
         lobes = 3 if set(self._kinds()) == {"three"} else 2
@@ -330,23 +329,23 @@ class Haar(Pooled, Boxes):
 
 
 class Pair(Pooled, Boxes):
-    """The difference of two equal rectangles, at a distance or on different views.
+    """The difference of two equal boxes, at a distance or on different views.
 
     Parameters
     ----------
     min_size, max_size : int, float or tuple, default=1 and None
         Smallest and largest size along each axis, as in :class:`Patch`.
     reach : int, float or tuple, default=0.35
-        Largest distance between the two rectangles along each axis, in both directions: an
-        integer, or a fraction of the axis. Both rectangles lie within the data. Along a channel
+        Largest distance between the two boxes along each axis, in both directions: an
+        integer, or a fraction of the axis. Both boxes lie within the data. Along a channel
         axis the distance is 0 unless a tuple, with one value per axis of a sample, says otherwise.
     size_distribution : {"uniform", "log"}, default="uniform"
         Distribution of the sizes, as in :class:`Patch`.
     views : view, list of views or None, default=None
-        Versions of a sample that the rectangles look at, as in :class:`Patch`. If there are
-        several, half of the pairs draw a view for each rectangle.
+        Versions of a sample that the boxes look at, as in :class:`Patch`. If there are
+        several, half of the pairs draw a view for each box.
     pool, window : default=None
-        Pooling of the atoms, as in :class:`Patch`. Both rectangles move together.
+        Pooling of the atoms, as in :class:`Patch`. Both boxes move together.
 
     Examples
     --------
@@ -411,9 +410,9 @@ class Pair(Pooled, Boxes):
 
 
 class Variance(Boxes):
-    """The variance of the values in a random rectangle: how much a series varies there.
+    """The variance of the values in a random box: how much a series varies there.
 
-    Variances are not linear in the features. Rectangles lie within the data. A variance is computed
+    Variances are not linear in the features. Boxes lie within the data. A variance is computed
     from the sum of the values and the sum of their squares, at a cost that hardly grows with the
     size.
 

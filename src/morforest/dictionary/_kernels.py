@@ -1,4 +1,4 @@
-"""Weighted patches: bells, waves, random signs, three of nine cells, and users' own."""
+"""Weighted boxes: bells, waves, random signs, three of nine elements, and users' own."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ MAX_RIVALS = 1000
 MAX_DILATION = 2**31 - 1
 MAX_CELLS = 2**22  # weights of all kernels together
 ORIENTATIONS = 8
-TRIPLE_LENGTH = 9  # cells of "triple" kernels
+TRIPLE_LENGTH = 9  # elements of "triple" kernels
 
 
 class Kernel(Pooled, Boxes):
-    """Weighted patches, which may be dilated: convolution kernels at random places.
+    """Weighted boxes, which may be dilated: convolution kernels at random positions.
 
-    An atom is one kernel at one place, within the data. Its weights are whole numbers.
+    An atom is one kernel at one position, within the data. Its weights are whole numbers.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ class Kernel(Pooled, Boxes):
         - "gabor" is such a bell times a wave of one or two periods, in one of two phases, and in
           one of eight directions along the last two axes besides the channel axis.
         - "sign" has weights of 1 and -1, drawn for each atom.
-        - "triple" has the weight 1 in three of nine cells along the last axis besides the channel
-          axis: the 84 kernels of MiniRocket [1]_ without what these have in common, which does not
-          matter among competing kernels.
+        - "triple" has the weight 1 in three of nine elements along the last axis besides the
+          channel axis: the 84 kernels of MiniRocket [1]_ without what these have in common, which
+          does not matter among competing kernels.
         - An array of whole numbers, or a list of arrays that are drawn equally often, gives kernels
           of your own. (A list of lists is one array.) An array with fewer axes than a sample lies
           along the last axes besides the channel axis.
@@ -269,7 +269,7 @@ def log_steps(most: int) -> list[int]:
 
 @cache
 def triple_kernels() -> list[np.ndarray]:
-    """Return each choice of three among nine cells."""
+    """Return each choice of three among nine elements."""
     chosen = itertools.combinations(range(TRIPLE_LENGTH), 3)
     return [np.isin(np.arange(TRIPLE_LENGTH), cells).astype(np.int64) for cells in chosen]
 

@@ -85,7 +85,7 @@ class Pooled:
         )
 
     def _places(self, shape: SampleShape) -> list[int]:
-        """Return the largest number of places of an atom along each axis; 1 where it stays."""
+        """Return the largest number of positions of an atom along each axis; 1 where it stays."""
         windows = self._windows(shape)
         circular = self._circular(shape)
         extents = self._smallest_extents(shape)
@@ -119,7 +119,8 @@ class Pooled:
         if math.prod(self._places(shape)) == 1:
             raise ValueError(
                 f"pool={self.pool!r} needs room for atoms to move, but in samples of shape {shape} "
-                "even the smallest atom has only one place: choose a smaller min_size or pool=None."
+                "even the smallest atom has only one position: choose a smaller min_size or "
+                "pool=None."
             )
 
     def _pooling(self, shape: SampleShape) -> tuple[list[str], list[int], np.ndarray]:
