@@ -386,7 +386,7 @@ DAMAGE = {
     "unknown operation": ("operation", lambda v: np.where(v > 0, 6, v)),
     "no operation for an atom with a window": ("operation", lambda v: v * 0),
     "variance of a pooled atom": ("operation", lambda v: np.where(v > 0, 5, v)),
-    "a bias without ppv": ("operation", lambda v: np.where(v > 0, 1, v)),
+    "a bias without proportion": ("operation", lambda v: np.where(v > 0, 1, v)),
     "too far": ("window", lambda v: v.astype(np.int64) * 2),
     "far too far": ("window", lambda v: np.where(v > 0, 2**32 - 1, v.astype(np.int64))),
     "empty windows": ("window", lambda v: v * 0),

@@ -29,7 +29,7 @@ class Bounds:
     nonnegative: bool
     integral: bool
     derived: tuple[tuple[View, float], ...] = ()  # derived views, with the mass of their atoms
-    nonlinear: bool = False  # whether some atoms are
+    nonlinear: bool = False  # whether some atoms are not linear
     positions: float = 0.0  # the largest number of positions that an atom counts
     side: float = math.inf  # the largest sum of weights of one sign, in any view
 
