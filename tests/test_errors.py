@@ -1,5 +1,6 @@
 """Wrong data and parameters that must be named."""
 
+import datetime
 import functools
 import pickle
 import re
@@ -164,6 +165,7 @@ BAD_Y = {
     "complex": (np.full(120, 1j), ValueError, "[Cc]omplex"),
     "dates": (np.full(120, "2020-01-01", dtype="M8[D]"), ValueError, r"y holds dates.*astype"),
     "time spans": (np.ones(120, dtype="m8[s]"), ValueError, r"time spans.*timedelta64\[s\]"),
+    "date objects": ([datetime.date(2020, 1, 1)] * 120, ValueError, r"y holds dates.*dtype object"),
     "masked": (np.ma.masked_equal(np.arange(120) % 3, 2), ValueError, r"y has 40 masked.*filled"),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -21,6 +22,7 @@ from morforest._parameters import check_choice, is_integer, is_number
 
 MAX_CLASSES = 65_536
 MAX_TARGET = 1e300  # sums over trees stay finite
+DATES = (datetime.date, datetime.timedelta, np.datetime64, np.timedelta64)  # and their subclasses
 MAX_CANDIDATES = 10_000_000
 COMBINED_CANDIDATES = 100  # which a node combines where max_features="auto"
 MAX_COMBINED_CANDIDATES = 2**14  # beyond, the core's sums might overflow
@@ -168,7 +170,7 @@ def _one_column(y: Any, n_samples: int) -> np.ndarray:
         raise ValueError("requires y to be passed, but the target y is None.")
     refuse_masked("y", y)
     y = np.asarray(y)
-    if y.dtype.kind in "mM":
+    if y.dtype.kind in "mM" or (y.dtype == object and any(isinstance(v, DATES) for v in y.flat)):
         raise ValueError(
             f"y holds dates or time spans (dtype {y.dtype}): turn them into numbers for "
             'regression, such as (y - y.min()) / np.timedelta64(1, "D"), or into strings for '
