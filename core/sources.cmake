@@ -32,7 +32,7 @@ morforest_group(MORFOREST_KERNELS growth
   growth/subset.cpp)
 morforest_group(MORFOREST_KERNELS forest
   forest/forest.cpp
-  forest/walk_rows.cpp)
+  forest/tree_walk.cpp)
 morforest_group(MORFOREST_SUPPORT support
   atoms/atom_list.cpp
   atoms/dictionary.cpp

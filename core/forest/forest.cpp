@@ -10,7 +10,7 @@
 #include "data/row_filler.hpp"
 #include "forest/attribution.hpp"
 #include "forest/importance.hpp"
-#include "forest/walk.hpp"
+#include "forest/tree_walk.hpp"
 
 namespace morf {
 

@@ -1,5 +1,5 @@
+#include "forest/tree_walk.hpp"
 #include "forest/forest.hpp"
-#include "forest/walk.hpp"
 
 namespace morf {
 namespace {
