@@ -206,7 +206,7 @@ def _choose_float_format(X: np.ndarray, largest: float, bounds: Bounds) -> CellF
         # Exponents promise too much by up to two bits, which are used where they are needed.
         for shift in range(bits - exponent, bits - exponent + 3):
             shift = min(shift, 1000)
-            # largest * 2^shift * mass < 2^bits, with a unit a cell to spare for rounding
+            # largest * 2^shift * mass < 2^bits, with one unit per cell to spare for rounding
             size = math.ldexp(largest, shift) + 0.5
             if bounds.fits(size, bits):
                 finest = CellFormat(shift, False, False, bounds.value(size), bounds)
