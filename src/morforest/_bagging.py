@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from morforest._fixed_point import exact_sum, fixed_weights
 from morforest._native import core
 from morforest._validation import class_factors
+
+
+class TreeBags(NamedTuple):
+    """The rows of some trees (trees, rows): those that splits are chosen by, and those of leaves.
+
+    Counts say how often a row was drawn, weights what it counts for; a row without a count is not
+    used. The two parts are the same arrays unless trees are honest.
+    """
+
+    count: np.ndarray
+    weight: np.ndarray
+    leaf_count: np.ndarray
+    leaf_weight: np.ndarray
+
+    @property
+    def used(self) -> np.ndarray:
+        """Whether a tree has used a row for its splits or its leaves."""
+        used: np.ndarray = self.count > 0
+        return used if self.leaf_count is self.count else used | (self.leaf_count > 0)
 
 
 @dataclass(frozen=True)
@@ -31,8 +50,12 @@ class Bagging:
     codes: np.ndarray
     times: int = 1  # how often a tree has each row: once, and once per copy of augment=
 
-    def bags(self, tree_keys: np.ndarray, stop: core.StopFlag) -> tuple[np.ndarray, np.ndarray]:
-        """Return counts and weights of the rows of each tree (trees, rows): one array if equal."""
+    def bags(self, tree_keys: np.ndarray, stop: core.StopFlag) -> TreeBags:
+        """Return counts and weights of the rows of each tree; weights are the counts if equal."""
+        count, weight = self._drawn(tree_keys, stop)
+        return TreeBags(count, weight, count, weight)
+
+    def _drawn(self, tree_keys: np.ndarray, stop: core.StopFlag) -> tuple[np.ndarray, np.ndarray]:
         if self.draws:
             count = core.draw_bags(tree_keys, self.draws, self.order, self.cumulative, stop)
         else:

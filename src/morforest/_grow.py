@@ -45,7 +45,8 @@ class GrowthTask:
         keys, table = self.keys(trees), self.training_table
         if self.copier is not None:
             return [self._grow_on_copies(key, stop) for key in keys]
-        bags = core.Bags(*self.bagging.bags(keys, stop), self.bagging.order)
+        drawn = self.bagging.bags(keys, stop)
+        bags = core.Bags(drawn.count, drawn.weight, self.bagging.order)
         grown = core.grow_trees(
             table.table, table.dictionary, keys, bags, self.targets, self.rule, stop
         )
@@ -59,7 +60,8 @@ class GrowthTask:
         assert self.copier is not None
         ranks = np.empty(len(self.bagging.order), dtype=np.uint32)
         ranks[self.bagging.order] = np.arange(len(ranks))
-        count, weight = self.bagging.bags(np.array([key]), stop)
+        drawn = self.bagging.bags(np.array([key]), stop)
+        count, weight = drawn.count, drawn.weight
         rows = np.flatnonzero(count[0])
         copies = self.copier.copies_of(self.training_table.samples[rows], ranks[rows], int(key))
         times = 1 + self.copier.copies
@@ -103,8 +105,8 @@ def sum_out_of_bag(
         trees = among[first : first + size]
         left_out = np.empty((len(trees), shape[0]), dtype=bool)
         for i, key in enumerate(task.keys(trees)):
-            count, _ = task.bagging.bags(np.array([key]), core.StopFlag())
-            np.equal(count[0], 0, out=left_out[i])
+            drawn = task.bagging.bags(np.array([key]), core.StopFlag())
+            np.logical_not(drawn.used[0], out=left_out[i])
 
         def add(part: slice, trees: range = trees, left_out: np.ndarray = left_out) -> None:
             table = task.training_table.part(part)
