@@ -29,7 +29,10 @@ from oracle_atoms import (
     derive,
 )
 from oracle_combination import COMBINATION, learn
+from oracle_honesty import prune
 from oracle_nonlinear import PooledAtom
+
+RANDOM_SPLIT = 11
 
 # --- numbers ---------------------------------------------------------------------------------
 
@@ -250,6 +253,9 @@ class Growth:
     min_weight_leaf: int = 0
     min_impurity_decrease: float = 0.0
     max_leaf_nodes: int | None = None
+    min_child_fraction: float = 0.0
+    random_split_rate: float = 0.0
+    honest_prior: str = "prune"
     bits: int = 0
     penalties: tuple = ()  # of the combination that nodes learn; empty: none
 
@@ -269,11 +275,16 @@ def min_weight_leaf(fraction: float, tree_weight: int) -> int:
     return math.ceil(fraction * tree_weight)
 
 
+def least_weight(rows: Rows, growth: Growth) -> int:
+    """What each side of a split of these rows weighs at least."""
+    return max(growth.min_weight_leaf, math.ceil(growth.min_child_fraction * rows.weight))
+
+
 def score_of(rows: Rows, goes_left: np.ndarray, growth: Growth) -> float | None:
     """The score of a split, or None if it may not stand."""
     sides = rows[goes_left], rows[~goes_left]
     for side in sides:
-        if side.count < growth.min_samples_leaf or side.weight < growth.min_weight_leaf:
+        if side.count < growth.min_samples_leaf or side.weight < least_weight(rows, growth):
             return None
     left, right = (CRITERIA[growth.criterion](side) for side in sides)
     return None if left is None or right is None else float(left + right)
@@ -377,6 +388,16 @@ class Node:
     left: int = -1
     split: Split | None = None
     best: Split | None = None
+    leaf_rows: Rows | None = field(default=None, repr=False)  # of an honest tree
+    weight: int = 0
+
+    def __post_init__(self) -> None:
+        self.weight = self.rows.weight
+
+    @property
+    def says(self) -> Rows:
+        """The rows that a leaf's value comes from."""
+        return self.rows if self.leaf_rows is None else self.leaf_rows
 
     @property
     def is_leaf(self) -> bool:
@@ -389,8 +410,9 @@ def must_be_leaf(node: Node, growth: Growth) -> bool:
         rows.pure
         or rows.count < growth.min_samples_split
         or rows.count < 2 * growth.min_samples_leaf
-        or rows.weight < 2 * growth.min_weight_leaf
+        or rows.weight < 2 * least_weight(rows, growth)
         or node.depth == growth.max_depth
+        or (node.leaf_rows is not None and len(node.leaf_rows) == 0)
     )
 
 
@@ -399,7 +421,11 @@ def find_split(node: Node, dictionary: Dictionary, growth: Growth, tree_weight: 
     if must_be_leaf(node, growth):
         return None
     combinations = Stream(derive(node.key, COMBINATION))
-    for atoms in dictionary.rounds(Stream(node.key), growth.n_candidates):
+    n_candidates = growth.n_candidates
+    if growth.random_split_rate > 0:
+        at_random = Stream(derive(node.key, RANDOM_SPLIT)).fraction() < growth.random_split_rate
+        n_candidates = 1 if at_random else n_candidates
+    for atoms in dictionary.rounds(Stream(node.key), n_candidates):
         atoms = [
             atom.with_bias(node.rows) if isinstance(atom, PooledAtom) else atom for atom in atoms
         ]
@@ -424,6 +450,10 @@ def divide(nodes: list[Node], node: Node, split: Split) -> tuple[Node, Node]:
     node.split, node.left = split, len(nodes)
     left = Node(node.rows[split.goes_left], derive(node.key, LEFT), node.depth + 1)
     right = Node(node.rows[~split.goes_left], derive(node.key, RIGHT), node.depth + 1)
+    if node.leaf_rows is not None:
+        values = project(node.leaf_rows.cells, split.atom)
+        goes_left = below_threshold(values, split.threshold)
+        left.leaf_rows, right.leaf_rows = node.leaf_rows[goes_left], node.leaf_rows[~goes_left]
     nodes += [left, right]
     return left, right
 
@@ -454,13 +484,22 @@ def grow_best_first(root: Node, find: Callable[[Node], Split | None], max_leaf_n
     return nodes
 
 
-def grow_tree(rows: Rows, dictionary: Dictionary | Subset, growth: Growth, key: int) -> list[Node]:
+def grow_tree(
+    rows: Rows,
+    dictionary: Dictionary | Subset,
+    growth: Growth,
+    key: int,
+    leaf_rows: Rows | None = None,
+) -> list[Node]:
     """The nodes of one tree, in order. `key` is the tree's; rows are in canonical order.
 
-    That order matters where atoms have biases, and only there.
+    That order matters where atoms have biases, and only there. Honest trees have rows of their own
+    for their leaves.
     """
     rows = rows[rows.counts > 0]
-    root = Node(rows, derive(key, ROOT), depth=0)
+    if leaf_rows is not None:
+        leaf_rows = leaf_rows[leaf_rows.counts > 0]
+    root = Node(rows, derive(key, ROOT), depth=0, leaf_rows=leaf_rows)
     if isinstance(dictionary, Subset):
         dictionary = dictionary.drawn(rows, derive(root.key, SUBSET))
 
@@ -468,8 +507,17 @@ def grow_tree(rows: Rows, dictionary: Dictionary | Subset, growth: Growth, key: 
         return find_split(node, dictionary, growth, rows.weight)
 
     if growth.max_leaf_nodes is None:
-        return grow_depth_first(root, find)
-    return grow_best_first(root, find, growth.max_leaf_nodes)
+        nodes = grow_depth_first(root, find)
+    else:
+        nodes = grow_best_first(root, find, growth.max_leaf_nodes)
+    if leaf_rows is None:
+        return nodes
+    if growth.honest_prior == "prune":
+        return prune(nodes)
+    for node in nodes:
+        if growth.honest_prior == "empirical" and node.is_leaf and not len(node.leaf_rows):
+            node.leaf_rows = leaf_rows
+    return nodes
 
 
 def leaf_of(nodes: list[Node], cells: np.ndarray) -> Node:
@@ -501,6 +549,6 @@ def posterior(trees: list[list[Node]], cells: np.ndarray) -> np.ndarray:
     total = np.zeros((len(cells), n_classes))
     for nodes in trees:
         for row, values in enumerate(cells):
-            rows = leaf_of(nodes, values).rows
+            rows = leaf_of(nodes, values).says
             total[row] += np.array(rows.class_weights(), dtype=np.float64) / rows.weight
     return total / len(trees)

@@ -45,6 +45,10 @@ class Stream:
         self.state = (self.state + GOLDEN) & MASK
         return mix(self.state)
 
+    def fraction(self) -> float:
+        """Uniform on [0, 1): the top 53 bits of the next number."""
+        return (self.next() >> 11) * 2.0**-53
+
     def below(self, n: int) -> int:
         """A number in 0..n-1. A draw without choice consumes nothing."""
         return 0 if n == 1 else (self.next() * n) >> 64

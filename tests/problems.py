@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 import oracle
 import oracle_atoms
+import oracle_honesty
 import oracle_nonlinear
 import pytest
 from hypothesis import strategies as st
@@ -282,6 +283,9 @@ class OracleForest:
         self.trees = [self._grow(tree) for tree in range(self.n_trees)]
 
     def _set_target(self, y, model):
+        self.problem_target = (
+            y if not self.problem.classifies else np.searchsorted(model.classes_, y)
+        )
         self.bits, self.centre, self.n_classes = 0, 0.0, 0
         if self.problem.classifies:
             self.labels = model.classes_.tolist()
@@ -289,8 +293,11 @@ class OracleForest:
             self.n_classes = len(self.labels)
             return
         total = self.n_draws
-        if not self.parameters["bootstrap"]:
-            total = int(self.given_weights.sum()) if self.whole else 2**31
+        from_all = self.parameters.get("honest") == "oob"
+        if not self.parameters["bootstrap"] or from_all:
+            sum_of_all = int(self.given_weights.sum())
+            drawn = total if "max_samples" in self.parameters and not from_all else sum_of_all
+            total = max(drawn, self.n_draws if from_all else 0) if self.whole else 2**31
         found = choose_target_format(y, total, self.parameters["criterion"])
         self.bits, self.centre = found.bits, found.centre
         self.target = oracle.fixed_point(y - self.centre, self.bits)
@@ -313,27 +320,46 @@ class OracleForest:
     def canonical_order(self):
         return np.lexsort((self.target, self.table().table.hash))
 
-    def bag(self, key):
-        """Counts and weights of the rows in the tree of this key."""
+    def bags(self, key):
+        """Counts and weights of the rows in the tree of this key: for splits, and for leaves."""
         weights = self.given_weights
-        counts = weights.astype(np.int64) if self.whole else np.ones(len(weights), dtype=np.int64)
+        all_counts = (
+            weights.astype(np.int64) if self.whole else np.ones(len(weights), dtype=np.int64)
+        )
+        counts, order = all_counts, self.canonical_order()
         if self.parameters["bootstrap"]:
             if not self.whole:
                 weights = np.maximum(np.rint(weights * (2.0**52 / weights.sum())), 1)
-            order = self.canonical_order()
             counts = oracle.bag_counts(key, weights.astype(np.int64), order, self.n_draws)
+        elif "max_samples" in self.parameters:
+            counts = drawn_rows(oracle_atoms.derive(key, oracle_atoms.BAG), self.n_draws, order, all_counts)
         drawn_by_weight = self.whole or self.parameters["bootstrap"]
+        honest = self.parameters.get("honest", False)
+        if not honest:
+            return self._weigh(counts, drawn_by_weight), None
+        share = None if honest == "oob" else self.parameters.get("honest_fraction", 0.5)
+        classes = self.target if self.problem.classifies else None
+        groups = oracle_honesty.groups(self.table().table.hash, self.problem_target, order)
+        parts = oracle_honesty.part(key, share, groups, classes, counts, all_counts)
+        leaves_by_weight = drawn_by_weight and (share is not None or self.whole)
+        return self._weigh(parts[0], drawn_by_weight), self._weigh(parts[1], leaves_by_weight)
+
+    def _weigh(self, counts, drawn_by_weight):
         unit = np.ones(len(counts)) if drawn_by_weight else self.given_weights
         if "class_weight" in self.parameters:
             factors = [self.parameters["class_weight"].get(label, 1.0) for label in self.labels]
             unit = unit * np.array(factors)[self.target]
         return counts, fixed_weights(unit, counts.astype(np.uint32)).astype(np.int64)
 
+    def _rows(self, bag):
+        rows = oracle.Rows(self.cells(self.X), self.target, *bag, self.n_classes)
+        return rows[self.canonical_order()]
+
     def _grow(self, tree):
         key = oracle_atoms.tree_key(self.seed, tree)
-        counts, weights = self.bag(key)
-        rows = oracle.Rows(self.cells(self.X), self.target, counts, weights, self.n_classes)
-        rows = rows[self.canonical_order()]
+        bag, leaf_bag = self.bags(key)
+        rows = self._rows(bag)
+        leaf_rows = None if leaf_bag is None else self._rows(leaf_bag)
         limits = (
             "criterion",
             "splitter",
@@ -342,6 +368,9 @@ class OracleForest:
             "min_samples_leaf",
             "min_impurity_decrease",
             "max_leaf_nodes",
+            "min_child_fraction",
+            "random_split_rate",
+            "honest_prior",
         )
         growth = oracle.Growth(
             n_candidates=self.parameters["max_features"],
@@ -352,16 +381,31 @@ class OracleForest:
         )
         fraction = self.parameters.get("min_weight_fraction_leaf", 0.0)
         growth.min_weight_leaf = oracle.min_weight_leaf(fraction, rows.weight)
-        return oracle.grow_tree(rows, self.dictionary, growth, key)
+        return oracle.grow_tree(rows, self.dictionary, growth, key, leaf_rows)
 
     def leaf_value(self, node):
         criterion = self.parameters["criterion"]
-        return oracle.leaf_value(node.rows, criterion, self.centre, self.bits)
+        return oracle.leaf_value(node.says, criterion, self.centre, self.bits)
 
     def predict(self, X):
         """Mean leaf values."""
         leaves = [[oracle.leaf_of(nodes, row) for row in self.cells(X)] for nodes in self.trees]
         return np.mean([[self.leaf_value(leaf) for leaf in tree] for tree in leaves], axis=0)
+
+
+def drawn_rows(key, n_draws, canonical, counts):
+    """How often each row is drawn without replacement, in one pass over the samples."""
+    stream, drawn = oracle_atoms.Stream(key), np.zeros_like(counts)
+    left = int(counts.sum())
+    for row in canonical:
+        for _ in range(int(counts[row])):
+            if n_draws == 0:
+                return drawn
+            if stream.below(left) < n_draws:
+                drawn[row] += 1
+                n_draws -= 1
+            left -= 1
+    return drawn
 
 
 def cell_format_of(forest):
@@ -432,6 +476,14 @@ def assert_same_atom(forest, atoms, number, expected, sources):
     return None
 
 
+def assert_same_classes(forest, number, rows):
+    """The class weights of a leaf; those of a pure one are known to a factor if it is honest."""
+    found, expected = class_weights(forest, number), rows.class_weights()
+    if np.count_nonzero(expected) == 1:
+        found, expected = found > 0, np.array(expected) > 0
+    assert list(found) == list(expected)
+
+
 def assert_same_trees(problem):
     model = problem.fit()
     expected = OracleForest(problem, model)
@@ -442,13 +494,13 @@ def assert_same_trees(problem):
         lefts = np.maximum(forest.next[begin:end].astype(int), -1)
         np.testing.assert_array_equal(lefts, [node.left for node in nodes])
         for number, node in enumerate(nodes, start=begin):
-            assert forest.weight[number] == node.rows.weight
+            assert forest.weight[number] == node.weight
             if not node.is_leaf:
                 assert_same_atom(forest, atoms, number, node.split.atom, expected.sources)
                 assert forest.threshold[number] == node.split.threshold
                 assert gains[number] == pytest.approx(node.split.gain, rel=1e-6, abs=1e-12)
             elif problem.classifies:
-                assert class_weights(forest, number).tolist() == node.rows.class_weights()
+                assert_same_classes(forest, number, node.says)
             else:
                 value = forest.leaf_value[-1 - int(forest.next[number])]
                 assert value == pytest.approx(expected.leaf_value(node), rel=1e-12, abs=1e-12)

@@ -48,6 +48,7 @@ from morforest import (
     Square,
     Subset,
     Variance,
+    consistent,
 )
 from morforest._native import core
 from morforest.dictionary._tabular import GivenColumns
@@ -463,6 +464,25 @@ def golden_cases():
         ("limits", regressor(min_samples_leaf=4, max_depth=6, max_samples=0.7), flat, target, None),
         ("cut", classifier(min_impurity_decrease=0.01, min_weight_fraction_leaf=0.02), X, y, None),
         ("wide range", classifier(Axis()), wide, labels, None),
+        ("honest", classifier(honest=True), X, y, None),
+        ("honest, not drawn", classifier(honest="oob", honest_prior="ignore"), X, y, weights),
+        ("honest, uniform", classifier(honest=True, honest_prior="uniform"), X, y, None),
+        ("honest numbers", regressor(honest=True, honest_fraction=0.3), flat, target, None),
+        (
+            "honest numbers, empirical",
+            regressor(honest="oob", honest_prior="empirical"),
+            flat,
+            target,
+            weights / 3 + 0.5,
+        ),
+        ("without replacement", regressor(bootstrap=False, max_samples=0.6), flat, target, weights),
+        (
+            "consistent",
+            consistent(classifier(Patch(2, 3), n_estimators=20), power=0.9),
+            X,
+            y,
+            None,
+        ),
         ("wide range of sums", classifier(), wide, labels, None),
         ("large integers", classifier(), (flat * 1000).astype(np.int64) * 2**40, labels, None),
         ("channels", classifier(Patch(2, 3), channel_axis=1), X, y, None),

@@ -391,11 +391,11 @@ def bags_of(model, X, target):
     table = TrainingTable(rows, plan, *choose_format(rows, plan.bounds))
     nothing = np.empty(0)
     bagging = make_bagging(
-        table.table.hash, target, None, None, len(X), None, nothing, nothing.astype(np.uint32)
+        table.table.hash, target, None, None, len(X), True, None, nothing, nothing.astype(np.uint32)
     )
     seed = model._seed
     keys = [core.tree_key(seed, tree) for tree in range(model._forest.n_trees)]
-    return bagging.bags(np.array(keys, dtype=np.uint64), core.StopFlag())[0]
+    return bagging.bags(np.array(keys, dtype=np.uint64), core.StopFlag()).count
 
 
 def single_trees(model, X, y):

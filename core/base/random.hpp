@@ -27,6 +27,8 @@ enum class Purpose : std::uint64_t {
   copy = 7,  // 5 and 6 are free: another number would change the forests of a seed
   subset = 8,
   combination = 9,
+  leaf_part = 10,     // of the rows of an honest tree: those that fill its leaves
+  random_split = 11,  // whether a node has one candidate only
   held_out_rows = std::uint64_t{1} << 63,  // rows of boosting that judge when to stop
   round_copies,                            // copies of samples that a generation of boosting's rounds learns from
   round_subsets,                           // atoms that some rounds of boosting share

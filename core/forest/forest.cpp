@@ -95,11 +95,23 @@ bool Forest::takes_bytes() const {
 
 void Forest::predict(const Samples& x, CellType type, const Quantiser& quantiser, int extra_bits, double* out, bool mean) const {
   const double trees_inverse = 1.0 / static_cast<double>(trees());
+  std::vector<std::uint32_t> votes(has_silent_leaves() ? x.rows() : 0);
   each_block(x, type, quantiser, extra_bits,
              [&](std::size_t first, std::size_t size, std::size_t tree, const std::int32_t* leaf) {
-               for (std::size_t i = 0; i < size; ++i) add_leaf(leaf[i], out + (first + i) * outputs());
-               if (mean && tree + 1 == trees())
-                 for (std::size_t v = first * outputs(); v < (first + size) * outputs(); ++v) out[v] *= trees_inverse;
+               if (votes.empty()) {
+                 for (std::size_t i = 0; i < size; ++i) add_leaf(leaf[i], out + (first + i) * outputs());
+                 if (mean && tree + 1 == trees())
+                   for (std::size_t v = first * outputs(); v < (first + size) * outputs(); ++v) out[v] *= trees_inverse;
+                 return;
+               }
+               for (std::size_t i = first; i < first + size; ++i) {
+                 double* const of_row = out + i * outputs();
+                 votes[i] += add_vote(leaf[i - first], of_row);
+                 if (!mean || tree + 1 < trees()) continue;
+                 if (votes[i] == 0) std::copy(prior_.begin(), prior_.end(), of_row);
+                 else
+                   for (std::size_t k = 0; k < outputs(); ++k) of_row[k] /= votes[i];
+               }
              });
 }
 
@@ -119,12 +131,16 @@ void Forest::find_leaves(std::size_t tree, const Table& table, std::int32_t* out
                    });
 }
 
-void Forest::add_tree(std::size_t tree, const Table& table, const std::uint32_t* rows, std::size_t row_count, double* out) const {
+void Forest::add_tree(std::size_t tree, const Table& table, const std::uint32_t* rows, std::size_t row_count, double* out,
+                      std::uint32_t* votes) const {
   each_table_block(table, rows, row_count, [&](CellType type, const auto* const* cells, std::size_t first, std::size_t size) {
     std::int32_t leaf[block_rows];
     std::fill_n(leaf, size, root(tree));
     walk_rows(type, cells, size, 0, {}, leaf);
-    for (std::size_t i = 0; i < size; ++i) add_leaf(leaf[i], out + rows[first + i] * outputs());
+    for (std::size_t i = 0; i < size; ++i) {
+      const bool vote = add_vote(leaf[i], out + rows[first + i] * outputs());
+      if (votes != nullptr) votes[rows[first + i]] += vote;
+    }
   });
 }
 
@@ -298,14 +314,12 @@ void Forest::check() const {
     }
   }
   std::uint64_t entries = 0;
-  for (const std::uint32_t size : leaves_.distribution_size) {
-    require(size > 0, "empty distribution");
-    entries += size;
-  }
+  for (const std::uint32_t size : leaves_.distribution_size) entries += size;
   require(entries == leaves_.distribution_class.size(), "distributions do not fit the leaves");
   for (std::size_t i = 0; i < leaves_.distribution_class.size(); ++i)
     require(leaves_.distribution_class[i] < leaves_.class_count && leaves_.distribution_weight[i] > 0, "distribution");
-  for (const double value : leaves_.value) require(std::isfinite(value), "leaf value");
+  for (std::size_t i = 0; i < leaves_.value.size(); ++i)
+    require(std::isfinite(leaves_.value[i]) || (leaves_.width == 1 && leaves_.silent(i)), "leaf value");
 }
 
 void Forest::index_nodes() {
@@ -317,6 +331,11 @@ void Forest::index_nodes() {
     distribution_scale_.push_back(1.0 / total);
     begin += size;
   }
+  for (std::size_t payload = leaves_.class_count; payload < leaves_.payloads(); ++payload)
+    if (leaves_.silent(payload)) {
+      prior_ = mean_of_leaves();
+      break;
+    }
   root_of_.reserve(nodes());
   for (std::size_t tree = 0; tree < trees(); ++tree) root_of_.insert(root_of_.end(), tree_size(tree), root(tree));
 }
@@ -439,8 +458,26 @@ void Forest::each_table_block(const Table& table, const std::uint32_t* rows, std
   });
 }
 
+// The mean of what all leaves say that are not silent.
+std::vector<double> Forest::mean_of_leaves() const {
+  std::vector<double> mean(outputs(), 0.0);
+  double votes = 0.0;
+  for (std::size_t node = 0; node < nodes(); ++node)
+    if (nodes_.next[node] < 0) votes += add_vote(static_cast<std::int32_t>(node), mean.data());
+  if (votes == 0.0) throw std::invalid_argument("damaged forest: no leaf says anything");
+  for (double& value : mean) value /= votes;
+  return mean;
+}
+
+// Adds what a leaf says unless it is silent, and returns whether it is not.
+bool Forest::add_vote(std::int32_t node, double* out) const {
+  if (leaves_.silent(payload(node))) return false;
+  add_leaf(node, out);
+  return true;
+}
+
 void Forest::add_leaf(std::int32_t node, double* out) const {
-  const std::size_t payload = static_cast<std::size_t>(-1 - static_cast<std::int64_t>(nodes_.next[node]));
+  const std::size_t payload = this->payload(node);
   if (leaves_.class_count == 0) {
     const double* values = &leaves_.value[payload * leaves_.width];
     for (std::size_t k = 0; k < leaves_.width; ++k) out[k] += values[k];

@@ -48,7 +48,8 @@ class Forest {
   bool takes_bytes() const;
 
   // Adds the trees' posteriors (regression: values) for samples to out[rows][outputs()], in tree order, and for their
-  // mean divides by their number. `extra_bits`: the samples are quantised that much finer than the thresholds.
+  // mean divides by their number. Silent leaves are left out of the mean; where all are silent, it is that of all leaves of
+  // the forest. `extra_bits`: the samples are quantised that much finer than the thresholds.
   void predict(const Samples& x, CellType type, const Quantiser& quantiser, int extra_bits, double* out, bool mean = true) const;
 
   // Finds the leaf of each sample in each tree, as an index within the tree: out[rows][trees()].
@@ -57,8 +58,13 @@ class Forest {
   // Finds the leaf of each row of a training table in one tree, as an index within the tree.
   void find_leaves(std::size_t tree, const Table& table, std::int32_t* out) const;
 
-  // Adds one tree's posterior for the given rows of a training table to out[table row][outputs()].
-  void add_tree(std::size_t tree, const Table& table, const std::uint32_t* rows, std::size_t row_count, double* out) const;
+  // Adds one tree's posterior for the given rows of a training table to out[table row][outputs()], and one to votes[table row], if
+  // these are given, unless the leaf is silent.
+  void add_tree(std::size_t tree, const Table& table, const std::uint32_t* rows, std::size_t row_count, double* out,
+                std::uint32_t* votes = nullptr) const;
+
+  // Whether some leaves are silent: their trees do not vote on the samples there.
+  bool has_silent_leaves() const { return !prior_.empty(); }
 
   // Adds all trees' values, in their order, for `count` rows of a training table to out[count][outputs()]. Each block of rows passes
   // through all trees while it is near.
@@ -96,7 +102,10 @@ class Forest {
   bool each_split(Put put) const;
   std::int64_t half_threshold(std::size_t node) const;
   std::int32_t root(std::size_t tree) const { return static_cast<std::int32_t>(nodes_.tree_begin[tree]); }
+  std::size_t payload(std::int32_t leaf) const { return static_cast<std::size_t>(-1 - static_cast<std::int64_t>(nodes_.next[leaf])); }
   void add_leaf(std::int32_t node, double* out) const;
+  bool add_vote(std::int32_t node, double* out) const;
+  std::vector<double> mean_of_leaves() const;
   void expect(std::size_t tree, const std::uint32_t* weight, std::vector<double>& out) const;
   void attribute_rows(const std::int32_t* leaf, std::size_t rows, const std::uint32_t* weight, int bits, double divisor,
                       std::vector<std::uint64_t>& grid, double* out) const;
@@ -119,6 +128,7 @@ class Forest {
   Leaves leaves_;
   std::vector<std::size_t> distribution_begin_;
   std::vector<double> distribution_scale_;
+  std::vector<double> prior_;  // where no tree votes; empty: all leaves do
   std::vector<std::int32_t> root_of_;
   mutable std::once_flag bytes_compiled_, slots_compiled_;
   mutable std::vector<ByteNode> byte_nodes_;

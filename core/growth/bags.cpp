@@ -1,6 +1,7 @@
 #include "growth/bags.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <utility>
 
@@ -67,6 +68,62 @@ std::vector<std::uint32_t> draw_bags(const std::vector<std::uint64_t>& tree_keys
     }
   }
   return count;
+}
+
+namespace {
+
+// How many of the groups of each class fill leaves.
+std::vector<std::uint64_t> leaf_groups(const std::vector<std::uint64_t>& drawn, double share) {
+  std::vector<std::uint64_t> wanted;
+  double owed = 0.0;
+  for (const std::uint64_t groups : drawn) {
+    owed += share * static_cast<double>(groups);
+    const double most = static_cast<double>(groups > 1 ? groups - 1 : groups), least = groups > 1 ? 1.0 : 0.0;
+    const double some = std::clamp(std::floor(owed + 0.5), least, most);
+    wanted.push_back(static_cast<std::uint64_t>(some));
+    owed -= some;
+  }
+  return wanted;
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> choose_leaf_rows(const std::vector<std::uint64_t>& tree_keys, double share,
+                                           const std::vector<std::uint32_t>& order, const std::vector<std::uint32_t>& group,
+                                           const std::vector<std::uint32_t>& classes, const std::vector<std::uint32_t>& count) {
+  require_order(order);
+  const std::size_t rows = order.size();
+  if (!(share > 0.0 && share < 1.0)) throw std::invalid_argument("the share of leaf rows must lie between 0 and 1");
+  if (group.size() != rows || (!classes.empty() && classes.size() != rows) || count.size() != tree_keys.size() * rows)
+    throw std::invalid_argument("groups, classes and counts need one entry per row");
+  for (std::size_t i = 0; i < rows; ++i)
+    if (group[i] > (i == 0 ? 0 : group[i - 1] + 1) || (i > 0 && group[i] < group[i - 1]))
+      throw std::invalid_argument("groups must be numbered in canonical order");
+  const std::size_t class_count = classes.empty() ? 1 : 1 + std::size_t{*std::max_element(classes.begin(), classes.end())};
+  const auto class_of = [&](std::size_t place) { return classes.empty() ? 0u : classes[order[place]]; };
+  std::vector<std::uint8_t> chosen(count.size(), 0);
+  for (std::size_t tree = 0; tree < tree_keys.size(); ++tree) {
+    const std::uint32_t* const of_tree = count.data() + tree * rows;
+    // Calls use(first place, end) for each group of which a row was drawn.
+    const auto each_drawn_group = [&](auto use) {
+      for (std::size_t begin = 0, end = 0; begin < rows; begin = end) {
+        bool drawn = false;
+        for (end = begin; end < rows && group[end] == group[begin]; ++end) drawn |= of_tree[order[end]] != 0;
+        if (drawn) use(begin, end);
+      }
+    };
+    std::vector<std::uint64_t> left(class_count, 0);
+    each_drawn_group([&](std::size_t begin, std::size_t) { ++left[class_of(begin)]; });
+    std::vector<std::uint64_t> wanted = leaf_groups(left, share);
+    Stream stream(derive(tree_keys[tree], Purpose::leaf_part));
+    each_drawn_group([&](std::size_t begin, std::size_t end) {
+      const std::size_t label = class_of(begin);
+      if (stream.below(left[label]--) >= wanted[label]) return;
+      --wanted[label];
+      for (std::size_t i = begin; i < end; ++i) chosen[tree * rows + order[i]] = of_tree[order[i]] != 0;
+    });
+  }
+  return chosen;
 }
 
 std::vector<std::uint32_t> draw_rows(std::uint64_t tree_key, std::uint64_t draws, const std::vector<std::uint32_t>& order,

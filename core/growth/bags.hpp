@@ -13,9 +13,9 @@ namespace morf {
 // The rows that one tree sees. Rows with a count of zero are left out. Weights equal counts unless classes or rows are weighted; then
 // `weight` may be `count`.
 struct Bag {
-  const std::uint32_t* count;
-  const std::uint32_t* weight;
-  std::size_t rows;
+  const std::uint32_t* count = nullptr;
+  const std::uint32_t* weight = nullptr;
+  std::size_t rows = 0;
   const std::uint32_t* order = nullptr;  // of the rows: the canonical one, where biases or combinations come from them
 };
 
@@ -46,6 +46,14 @@ void check_bag(const Bag& bag);
 std::vector<std::uint32_t> draw_bags(const std::vector<std::uint64_t>& tree_keys, std::uint64_t draws,
                                      const std::vector<std::uint32_t>& order, const std::vector<std::uint64_t>& cumulative,
                                      const Poll& poll);
+
+// Parts the rows that each tree has drawn in two, of which the second fills the leaves of an honest tree: returns a one for its rows, a
+// zero for others, for one tree after another. `count` is what draw_bags() returns. Rows of a group stay together: `group` numbers them
+// in canonical order and rises by one or zero from row to row. `share` of the groups drawn of each class are taken, rounded so that
+// each class with two groups is in both parts, and that the share of all is right. A tree with one group has no second part.
+std::vector<std::uint8_t> choose_leaf_rows(const std::vector<std::uint64_t>& tree_keys, double share,
+                                           const std::vector<std::uint32_t>& order, const std::vector<std::uint32_t>& group,
+                                           const std::vector<std::uint32_t>& classes, const std::vector<std::uint32_t>& count);
 
 // Draws without replacement, from the rows in canonical order, each as often as its count says, and returns how often each was drawn.
 std::vector<std::uint32_t> draw_rows(std::uint64_t tree_key, std::uint64_t draws, const std::vector<std::uint32_t>& order,

@@ -46,16 +46,18 @@ class Grower {
     }
   }
 
-  // Appends a tree.
-  void grow(const Bag& bag, std::uint64_t root_key, Trees& out) {
+  // Appends a tree. An honest one has a bag of its own for its leaves.
+  void grow(const Bag& bag, const Bag* leaf_bag, std::uint64_t root_key, Trees& out) {
     bag_ = bag;
+    leaf_bag_ = leaf_bag;
     out_ = &out;
     read_bag();
     nodes_.assign(1, Node{});
     atoms_of_splits_.clear();
-    const Open root{0, 0, rows_.size(), 0, root_key};
+    const Open root{0, {0, rows_.size()}, {0, leaf_rows_.size()}, 0, root_key};
     if (rule_.max_leaf_nodes == std::numeric_limits<std::uint64_t>::max()) grow_depth_first(root);
     else grow_best_first(root);
+    if (leaf_bag_ != nullptr && rule_.empty_leaf == EmptyLeaf::prune) prune();
     write_nodes(out);
   }
 
@@ -64,11 +66,19 @@ class Grower {
   static constexpr std::size_t worth_sharing = std::size_t{1} << 13;  // values of a node: else threads wait longer than they work
   inline static const Poll silent = [](std::size_t) {};  // only the calling thread may talk to the interpreter
 
-  // A node that may yet be split: the range of its rows and the key of its random numbers.
+  struct RowRange {
+    std::size_t begin, end;
+    std::size_t size() const { return end - begin; }
+  };
+
+  // A node that may yet be split: the ranges of its rows and, in honest trees, of its leaf rows, and the key of its random numbers.
   struct Open {
-    std::size_t index, begin, end;
+    std::size_t index;
+    RowRange rows, leaf_rows;
     std::uint64_t depth, key;
   };
+
+  static constexpr std::int32_t empty = std::numeric_limits<std::int32_t>::min();  // in place of a payload: to be pruned
 
   // A node of the tree, and of a split the number of its atom in atoms_of_splits_.
   struct Node {
@@ -91,22 +101,30 @@ class Grower {
   };
 
   void read_bag() {
-    rows_.resize(bag_.rows);
-    tree_weight_ = 0;
-    std::size_t size = 0;
-    for (std::size_t i = 0; i < bag_.rows; ++i) {
-      const std::size_t row = in_order_ && bag_.order != nullptr ? bag_.order[i] : i;
-      const bool drawn = bag_.count[row] != 0;
-      rows_[size] = static_cast<std::uint32_t>(row);
-      size += drawn;
-      tree_weight_ += drawn ? bag_.weight[row] : 0;
-    }
-    rows_.resize(size);
-    reserve_at_least(scratch_, size);
+    tree_weight_ = list_rows(bag_, rows_);
+    leaf_rows_.clear();
+    if (leaf_bag_ != nullptr) list_rows(*leaf_bag_, leaf_rows_);
+    reserve_at_least(scratch_, std::max(rows_.size(), leaf_rows_.size()));
     limits_ = {std::max<std::uint64_t>(rule_.min_samples_leaf, 1),
                static_cast<std::uint64_t>(std::ceil(rule_.min_weight_fraction_leaf * static_cast<double>(tree_weight_)))};
     own_->set_limits(limits_);
     for (auto& other : others_) other->set_limits(limits_);
+  }
+
+  // Lists the rows of a bag, and returns their weight.
+  std::uint64_t list_rows(const Bag& bag, std::vector<std::uint32_t>& rows) const {
+    rows.resize(bag.rows);
+    std::uint64_t weight = 0;
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < bag.rows; ++i) {
+      const std::size_t row = in_order_ && bag.order != nullptr ? bag.order[i] : i;
+      const bool drawn = bag.count[row] != 0;
+      rows[size] = static_cast<std::uint32_t>(row);
+      size += drawn;
+      weight += drawn ? bag.weight[row] : 0;
+    }
+    rows.resize(size);
+    return weight;
   }
 
   void grow_depth_first(const Open& root) {
@@ -132,52 +150,67 @@ class Grower {
     for (std::uint64_t leaves = 1; leaves < rule_.max_leaf_nodes && !queue.empty(); ++leaves) {
       Found found = queue.top();
       queue.pop();
-      const std::size_t size = found.node.end - found.node.begin, stride = whole_blocks(size);
-      Range<Value> range;
-      reserve_at_least(own_->best_values, stride);
-      own_->projection()(&rows_[found.node.begin], size, found.atom, 0, 1, own_->best_values.data(), stride, &range);
+      project_rows(&rows_[found.node.rows.begin], found.node.rows.size(), found.atom, own_->best_values);
       const auto [left, right] = make_split(found);
       offer(left);
       offer(right);
     }
     for (; !queue.empty(); queue.pop()) {
       read_node(queue.top().node);
-      make_leaf(queue.top().node.index);
+      make_leaf(queue.top().node);
     }
   }
 
+  // Writes the values of an atom for some rows.
+  void project_rows(const std::uint32_t* rows, std::size_t size, const AtomList& atom, std::vector<Value>& values) {
+    const std::size_t stride = whole_blocks(size);
+    Range<Value> range;
+    reserve_at_least(values, stride);
+    own_->projection()(rows, size, atom, 0, 1, values.data(), stride, &range);
+  }
+
   NodeRows read_node(const Open& open) {
-    const std::size_t size = open.end - open.begin;
+    const NodeRows node = read_rows(bag_, &rows_[open.rows.begin], open.rows.size());
+    nodes_[open.index].weight = static_cast<std::uint32_t>(node.total_weight);
+    return node;
+  }
+
+  NodeRows read_rows(const Bag& bag, const std::uint32_t* rows, std::size_t size) {
     const auto gather = [&](const std::uint32_t* of_row, std::vector<std::uint32_t>& to) {
       reserve_at_least(to, size);
-      const std::uint32_t* rows = &rows_[open.begin];
       std::uint64_t total = 0;
       for (std::size_t i = 0; i < size; ++i) total += to[i] = of_row[rows[i]];
       return total;
     };
-    NodeRows node{&rows_[open.begin], size, nullptr, nullptr, 0, 0};
-    node.total_count = gather(bag_.count, count_);
-    node.total_weight = bag_.weight == bag_.count ? node.total_count : gather(bag_.weight, weight_);
+    NodeRows node{rows, size, nullptr, nullptr, 0, 0};
+    node.total_count = gather(bag.count, count_);
+    node.total_weight = bag.weight == bag.count ? node.total_count : gather(bag.weight, weight_);
     node.count = count_.data();
-    node.weight = bag_.weight == bag_.count ? node.count : weight_.data();
-    nodes_[open.index].weight = static_cast<std::uint32_t>(node.total_weight);
+    node.weight = bag.weight == bag.count ? node.count : weight_.data();
     pure_ = own_->begin_node(node);
     return node;
   }
 
   // On success `found` holds the split and own_.best_values its atom's values; else the node is made a leaf.
   bool find_split(const Open& open, Found& found) {
-    poll_(open.end - open.begin);
+    poll_(open.rows.size());
     const NodeRows node = read_node(open);
     if (search_node(open, node, found)) return true;
-    make_leaf(open.index);
+    make_leaf(open);
     return false;
   }
 
   bool search_node(const Open& open, const NodeRows& node, Found& found) {
+    SideLimits limits = limits_;
+    if (rule_.min_child_fraction > 0.0) {
+      const double share = std::ceil(rule_.min_child_fraction * static_cast<double>(node.total_weight));
+      limits.min_weight = std::max(limits.min_weight, static_cast<std::uint64_t>(share));
+      own_->set_limits(limits);
+    }
     if (pure_ || node.total_count < rule_.min_samples_split || node.total_count < 2 * rule_.min_samples_leaf ||
-        node.total_weight < 2 * limits_.min_weight || open.depth >= rule_.max_depth)
+        node.total_weight < 2 * limits.min_weight || open.depth >= rule_.max_depth)
       return false;
+    if (leaf_bag_ != nullptr && open.leaf_rows.size() == 0) return false;  // no child would have a leaf row either
 
     found.node = open;
     Split<Value>& best = own_->best;
@@ -187,13 +220,14 @@ class Grower {
     Stream stream(open.key), combinations(derive(open.key, Purpose::combination));
     // Two rows part in one way only, if at all.
     const double ceiling = node.size == 2 ? minus_infinity : own_->ceiling();
-    const std::size_t batch = node.size == 2 ? 4 : ceiling < infinity ? lanes : rule_.candidates;
+    const std::size_t candidates = splits_at_random(open.key) ? 1 : rule_.candidates;
+    const std::size_t batch = node.size == 2 ? 4 : ceiling < infinity ? lanes : candidates;
     for (int round = 0; !best.found() && (round < max_rounds || sampler_.enumerable()); ++round) {
       if (boosted_ && round > 0) break;  // candidates that split may all be worthless
       atoms_.clear();
       // A few at a time where a split may turn out that no other can beat: most nodes of a tree are that small.
-      for (std::size_t drawn = 0; drawn < rule_.candidates && !(best.found() && best.score >= ceiling);) {
-        const std::size_t first = atoms_.size(), count = std::min(batch, rule_.candidates - drawn);
+      for (std::size_t drawn = 0; drawn < candidates && !(best.found() && best.score >= ceiling);) {
+        const std::size_t first = atoms_.size(), count = std::min(batch, candidates - drawn);
         sampler_.draw(stream, count, atoms_);
         drawn += count;
         if (has_biases_) own_->projection().set_biases(node.rows, node.count, node.size, atoms_, first);
@@ -216,6 +250,10 @@ class Grower {
     found.atom.append_terms(atoms_, found.split.candidate);
     if (!atoms_.operation.empty()) found.atom.operation.push_back(atoms_.operation[found.split.candidate]);
     return true;
+  }
+
+  bool splits_at_random(std::uint64_t key) const {
+    return rule_.random_split_rate > 0.0 && Stream(derive(key, Purpose::random_split)).unit() < rule_.random_split_rate;
   }
 
   // Improves the best split with the atoms from `first` on.
@@ -246,19 +284,10 @@ class Grower {
   // Parts the rows, keeping their order on both sides, and appends the two children.
   std::pair<Open, Open> make_split(const Found& found) {
     const Open& node = found.node;
-    std::uint32_t* rows = &rows_[node.begin];
     const Value* const best_values = own_->best_values.data();
-    const std::size_t size = node.end - node.begin;
-    std::size_t left = 0, right = 0;
-    for (std::size_t i = 0; i < size; ++i) {  // no branch: which way a row goes cannot be foreseen
-      const std::uint32_t row = rows[i];
-      const bool goes_left = best_values[i] <= found.split.below;
-      rows[left] = row;
-      scratch_[right] = row;
-      left += goes_left;
-      right += !goes_left;
-    }
-    std::copy(scratch_.begin(), scratch_.begin() + right, rows + left);
+    const std::size_t split_at = node.rows.begin + part_rows(&rows_[node.rows.begin], node.rows.size(), [&](std::size_t i) {
+      return best_values[i] <= found.split.below;
+    });
 
     const std::size_t child = nodes_.size();
     if (child + 2 > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
@@ -276,23 +305,107 @@ class Grower {
     made.atom = atoms_of_splits_.size();
     atoms_of_splits_.append_terms(found.atom, 0);
     if (has_operations_) atoms_of_splits_.operation.push_back(found.atom.operation_of(0));
+    const auto threshold = made.threshold;
     nodes_.resize(child + 2);
-    const std::size_t middle = node.begin + left;
-    return {{child, node.begin, middle, node.depth + 1, derive(node.key, Purpose::left)},
-            {child + 1, middle, node.end, node.depth + 1, derive(node.key, Purpose::right)}};
+    std::size_t leaf_split_at = node.leaf_rows.begin;
+    if (leaf_bag_ != nullptr && node.leaf_rows.size() > 0) {
+      // These rows had no part in the split, and may lie between the neighbours that the threshold parts.
+      std::uint32_t* const rows = &leaf_rows_[node.leaf_rows.begin];
+      project_rows(rows, node.leaf_rows.size(), found.atom, leaf_values_);
+      leaf_split_at += part_rows(rows, node.leaf_rows.size(), [&](std::size_t i) {
+        if constexpr (std::is_integral_v<Value>) return 2 * static_cast<std::int64_t>(leaf_values_[i]) <= threshold;
+        else return leaf_values_[i] <= threshold;
+      });
+    }
+    return {{child,
+             {node.rows.begin, split_at},
+             {node.leaf_rows.begin, leaf_split_at},
+             node.depth + 1,
+             derive(node.key, Purpose::left)},
+            {child + 1,
+             {split_at, node.rows.end},
+             {leaf_split_at, node.leaf_rows.end},
+             node.depth + 1,
+             derive(node.key, Purpose::right)}};
   }
 
-  void make_leaf(std::size_t index) {
-    const std::size_t payload = own_->append_leaf(out_->leaves);
+  // Puts the rows that go left first, keeping the order on both sides, and returns their number.
+  template <class GoesLeft>
+  std::size_t part_rows(std::uint32_t* rows, std::size_t size, GoesLeft goes_left) {
+    std::size_t left = 0, right = 0;
+    for (std::size_t i = 0; i < size; ++i) {  // no branch: which way a row goes cannot be foreseen
+      const std::uint32_t row = rows[i];
+      const bool goes = goes_left(i);
+      rows[left] = row;
+      scratch_[right] = row;
+      left += goes;
+      right += !goes;
+    }
+    std::copy(scratch_.begin(), scratch_.begin() + right, rows + left);
+    return left;
+  }
+
+  void make_leaf(const Open& open) {
+    if (leaf_bag_ != nullptr && open.leaf_rows.size() == 0 && rule_.empty_leaf == EmptyLeaf::prune) {
+      nodes_[open.index].next = empty;
+      return;
+    }
+    const std::size_t payload = leaf_bag_ == nullptr ? own_->append_leaf(out_->leaves) : append_honest_leaf(open.leaf_rows);
     if (payload >= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
       throw std::length_error("trees have more than 2^31 leaves");
-    nodes_[index].next = -1 - static_cast<std::int32_t>(payload);
+    nodes_[open.index].next = -1 - static_cast<std::int32_t>(payload);
+  }
+
+  std::size_t append_honest_leaf(RowRange range) {
+    if (range.size() == 0) {
+      if (rule_.empty_leaf == EmptyLeaf::ignore) return out_->leaves.append_silent();
+      if (rule_.empty_leaf == EmptyLeaf::uniform) return out_->leaves.append_uniform();
+      range = {0, leaf_rows_.size()};
+    }
+    read_rows(*leaf_bag_, &leaf_rows_[range.begin], range.size());
+    return own_->append_leaf(out_->leaves);
+  }
+
+  // Removes the splits that have a side without leaf rows: the other side takes their place. Nodes are numbered as depth-first growth
+  // would have numbered them, and weights are those of the leaves that stay.
+  void prune() {
+    const auto stays = [&](std::size_t node) {
+      while (nodes_[node].next >= 0) {
+        const auto left = static_cast<std::size_t>(nodes_[node].next);
+        if (nodes_[left].next == empty) node = left + 1;
+        else if (nodes_[left + 1].next == empty) node = left;
+        else break;
+      }
+      return node;
+    };
+    std::vector<Node> kept{Node{}};
+    std::vector<std::pair<std::size_t, std::size_t>> open{{0, 0}};  // places among those kept and before
+    while (!open.empty()) {
+      const auto [place, before] = open.back();
+      open.pop_back();
+      const Node node = kept[place] = nodes_[stays(before)];
+      if (node.next < 0) continue;
+      const std::size_t child = kept.size();
+      kept[place].next = static_cast<std::int32_t>(child);
+      kept.resize(child + 2);
+      open.emplace_back(child + 1, static_cast<std::size_t>(node.next) + 1);
+      open.emplace_back(child, static_cast<std::size_t>(node.next));
+    }
+    for (std::size_t node = kept.size(); node-- > 0;)
+      if (kept[node].next >= 0) {
+        const auto left = static_cast<std::size_t>(kept[node].next);
+        kept[node].weight = kept[left].weight + kept[left + 1].weight;
+      }
+    nodes_ = std::move(kept);
   }
 
   // Atoms were appended in the order of growth; the model keeps them in the order of the nodes, and has empty ones for leaves.
   void write_nodes(Trees& out) const {
     std::size_t node = out.next.size(), term = out.atoms.cell.size();
-    const std::size_t nodes = node + nodes_.size(), terms = term + atoms_of_splits_.cell.size();
+    std::size_t terms = term;
+    for (const Node& made : nodes_)
+      if (made.next >= 0) terms += atoms_of_splits_.terms(made.atom);
+    const std::size_t nodes = node + nodes_.size();
     out.tree_size.push_back(static_cast<std::uint32_t>(nodes_.size()));
     out.next.resize(nodes);
     thresholds(out).resize(nodes);
@@ -327,11 +440,13 @@ class Grower {
   const Poll& poll_;
   bool boosted_;
   Bag bag_{};
+  const Bag* leaf_bag_ = nullptr;  // of an honest tree
   std::unique_ptr<NodeSearch<Value>> own_;
   Sampler sampler_;
   std::uint64_t tree_weight_ = 0;
   SideLimits limits_{};
-  std::vector<std::uint32_t> rows_, scratch_, count_, weight_;
+  std::vector<std::uint32_t> rows_, leaf_rows_, scratch_, count_, weight_;
+  std::vector<Value> leaf_values_;
   Trees* out_ = nullptr;
   std::vector<Node> nodes_;
   AtomList atoms_, atoms_of_splits_;
@@ -385,30 +500,40 @@ void put_atoms(const Subset& subset, const AtomList& columns, std::size_t node, 
 
 template <class Value>
 void grow_tree(Projection<Value>& projection, const Dictionary& dictionary, std::uint64_t root_key, const Bag& bag,
-               const Targets& targets, const GrowthRule& rule, const Poll& poll, Trees& out) {
+               const Targets& targets, const GrowthRule& rule, const Poll& poll, Trees& out, const Bag* leaf_bag) {
   if (out.next.empty()) out.leaves = begin_leaves(targets);
-  Grower<Value>(projection, dictionary, targets, rule, poll).grow(bag, root_key, out);
+  Grower<Value>(projection, dictionary, targets, rule, poll).grow(bag, leaf_bag, root_key, out);
 }
 
 template void grow_tree(Projection<std::uint16_t>&, const Dictionary&, std::uint64_t, const Bag&, const Targets&,
-                        const GrowthRule&, const Poll&, Trees&);
+                        const GrowthRule&, const Poll&, Trees&, const Bag*);
 template void grow_tree(Projection<std::int32_t>&, const Dictionary&, std::uint64_t, const Bag&, const Targets&,
-                        const GrowthRule&, const Poll&, Trees&);
+                        const GrowthRule&, const Poll&, Trees&, const Bag*);
 template void grow_tree(Projection<std::int64_t>&, const Dictionary&, std::uint64_t, const Bag&, const Targets&,
-                        const GrowthRule&, const Poll&, Trees&);
+                        const GrowthRule&, const Poll&, Trees&, const Bag*);
 template void grow_tree(Projection<double>&, const Dictionary&, std::uint64_t, const Bag&, const Targets&, const GrowthRule&,
-                        const Poll&, Trees&);
+                        const Poll&, Trees&, const Bag*);
 
 namespace {
 
 template <class Value>
 void grow_all(Projection<Value>& projection, const Dictionary& dictionary, const std::vector<std::uint64_t>& root_keys,
-              const Bags& bags, const Targets& targets, const GrowthRule& rule, const Poll& poll, Trees& out) {
+              const Bags& bags, const Bags* leaf_bags, const Targets& targets, const GrowthRule& rule, const Poll& poll,
+              Trees& out) {
   Grower<Value> grower(projection, dictionary, targets, rule, poll);
-  for (std::size_t tree = 0; tree < root_keys.size(); ++tree) grower.grow(bags[tree], root_keys[tree], out);
+  for (std::size_t tree = 0; tree < root_keys.size(); ++tree) {
+    const Bag leaf_bag = leaf_bags != nullptr ? (*leaf_bags)[tree] : Bag{};
+    grower.grow(bags[tree], leaf_bags != nullptr ? &leaf_bag : nullptr, root_keys[tree], out);
+  }
 }
 
-void grow_on_columns(const Subset& subset, const std::vector<std::pair<std::uint64_t, Bag>>& trees, const Targets& targets,
+struct TreeOnColumns {
+  std::uint64_t key;
+  Bag bag;
+  const Bag* leaf_bag;
+};
+
+void grow_on_columns(const Subset& subset, const std::vector<TreeOnColumns>& trees, const Targets& targets,
                      const GrowthRule& rule, const Poll& poll, Trees& out) {
   const std::size_t node = out.next.size();
   AtomList columns;
@@ -416,7 +541,7 @@ void grow_on_columns(const Subset& subset, const std::vector<std::pair<std::uint
   const auto grow = [&]<class Value>(Value) {
     ColumnProjector<Value> projection(subset, !subset.narrow());
     Grower<Value> grower(projection, subset.dictionary(), targets, rule, poll);
-    for (const auto& [key, bag] : trees) grower.grow(bag, key, out);
+    for (const TreeOnColumns& tree : trees) grower.grow(tree.bag, tree.leaf_bag, tree.key, out);
   };
   if (subset.narrow()) grow(std::uint16_t{});
   else with_cell_type(subset.type(), [&](auto cell) { grow(ValueOf<decltype(cell)>{}); });
@@ -432,30 +557,36 @@ void grow_on_subset(const Subset& subset, const std::vector<std::uint64_t>& root
   if (!subset.filled()) throw std::invalid_argument("the subset has no values yet");
   if (!rule.penalties.empty()) throw std::invalid_argument("combinations need plain columns");
   if (out.next.empty()) out.leaves = begin_leaves(targets);
-  std::vector<std::pair<std::uint64_t, Bag>> trees;
-  for (std::size_t tree = 0; tree < root_keys.size(); ++tree) trees.emplace_back(root_keys[tree], bags[tree]);
+  std::vector<TreeOnColumns> trees;
+  for (std::size_t tree = 0; tree < root_keys.size(); ++tree) trees.push_back({root_keys[tree], bags[tree], nullptr});
   grow_on_columns(subset, trees, targets, rule, poll, out);
 }
 
 void grow_trees(const Table& table, const Dictionary& dictionary, const std::vector<std::uint64_t>& root_keys, const Bags& bags,
-                const Targets& targets, const GrowthRule& rule, const Poll& poll, Trees& out) {
+                const Bags* leaf_bags, const Targets& targets, const GrowthRule& rule, const Poll& poll, Trees& out) {
   require_fit(table, root_keys, bags, targets, rule);
+  if (leaf_bags != nullptr) {
+    require_fit(table, root_keys, *leaf_bags, targets, rule);
+    if (targets.gradients != nullptr) throw std::invalid_argument("boosted trees are not honest");
+    if (targets.class_count == 0 && rule.empty_leaf == EmptyLeaf::uniform)
+      throw std::invalid_argument("numbers have no uniform distribution");
+  }
   if (!table.suits(dictionary.layout())) throw std::invalid_argument("the table was made for another dictionary");
   if (out.next.empty()) out.leaves = begin_leaves(targets);
   if (dictionary.subset() == 0)
     return with_projection(table, dictionary, [&](auto& projection) {
-      grow_all(projection, dictionary, root_keys, bags, targets, rule, poll, out);
+      grow_all(projection, dictionary, root_keys, bags, leaf_bags, targets, rule, poll, out);
     });
   if (!rule.penalties.empty()) throw std::invalid_argument("combinations need plain columns");
   Subset subset(table, dictionary);
   for (std::size_t tree = 0; tree < root_keys.size(); ++tree) {
-    const Bag bag = bags[tree];
+    const Bag bag = bags[tree], leaf_bag = leaf_bags != nullptr ? (*leaf_bags)[tree] : bag;
     subset.draw(derive(root_keys[tree], Purpose::subset), bag.count, bag.order);
     std::vector<std::uint32_t> rows;
     for (std::size_t i = 0; i < bag.rows; ++i)
-      if (bag.count[i] != 0) rows.push_back(static_cast<std::uint32_t>(i));
+      if (bag.count[i] != 0 || leaf_bag.count[i] != 0) rows.push_back(static_cast<std::uint32_t>(i));
     subset.fill(0, subset.atoms().size(), rows.data(), rows.size(), poll);
-    grow_on_columns(subset, {{root_keys[tree], bag}}, targets, rule, poll, out);
+    grow_on_columns(subset, {{root_keys[tree], bag, leaf_bags != nullptr ? &leaf_bag : nullptr}}, targets, rule, poll, out);
   }
   out.picked.clear();
 }

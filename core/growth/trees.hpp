@@ -12,6 +12,10 @@
 
 namespace morf {
 
+// What an honest tree does about leaves that no row fills: it removes the split, so that the other side takes its place; does not vote;
+// gives each class the same probability; or says what all of its leaf rows say together.
+enum class EmptyLeaf : std::uint8_t { prune, ignore, uniform, empirical };
+
 struct GrowthRule {
   CriterionKind criterion = CriterionKind::gini;
   Splitter splitter = Splitter::histogram;
@@ -21,10 +25,13 @@ struct GrowthRule {
   std::uint64_t min_samples_leaf = 1;
   double min_weight_fraction_leaf = 0.0;
   double min_impurity_decrease = 0.0;
+  double min_child_fraction = 0.0;  // of the weight of a node, which each of its children has
+  double random_split_rate = 0.0;   // of the nodes that have one candidate only
   std::uint64_t max_leaf_nodes = std::numeric_limits<std::uint64_t>::max();
   std::size_t threads = 1;  // that search a node; boosting only, because forests have trees for them
   std::vector<double>
       penalties{};  // of the combination that each node learns and is offered too, see combination.hpp; empty: none
+  EmptyLeaf empty_leaf = EmptyLeaf::prune;  // honest trees only
 };
 
 // The nodes of one tree after another, as parallel arrays. `next` of a split is its left child, counted within its tree, and

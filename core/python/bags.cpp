@@ -41,6 +41,23 @@ void bind_bags(nb::module_& m) {
       "tree_keys"_a, "draws"_a, "order"_a, "cumulative"_a, "stop"_a,
       "Return how often each row is drawn with replacement (trees, rows); `order` is the canonical one.");
   m.def(
+      "choose_leaf_rows",
+      [](const Vector<std::uint64_t>& tree_keys, double share, const Vector<std::uint32_t>& order,
+         const Vector<std::uint32_t>& group, const Vector<std::uint32_t>& classes, const Matrix<std::uint32_t>& count) {
+        require_shape(count, tree_keys.size(), order.size(), "counts need one entry per row and tree");
+        const std::vector<std::uint64_t> keys = to_vector(tree_keys);
+        const std::vector<std::uint32_t> rows = to_vector(order), groups = to_vector(group), labels = to_vector(classes),
+                                         counts(count.data(), count.data() + count.size());
+        std::vector<std::uint8_t> chosen;
+        {
+          nb::gil_scoped_release release;
+          chosen = choose_leaf_rows(keys, share, rows, groups, labels, counts);
+        }
+        return to_numpy(std::move(chosen), rows.size());
+      },
+      "tree_keys"_a, "share"_a, "order"_a, "group"_a, "classes"_a, "count"_a,
+      "Return a one for each drawn row that fills leaves of honest trees (trees, rows), and else a zero.");
+  m.def(
       "draw_rows",
       [](std::uint64_t tree_key, std::uint64_t draws, const Vector<std::uint32_t>& order, const Vector<std::uint32_t>& count,
          const StopFlag& stop) {

@@ -50,6 +50,7 @@ void bind_forest(nb::module_& m) {
            nb::arg("threshold").noconvert(), "leaves"_a)
       .def("__init__", &make_forest<double>, "layout"_a, "atoms"_a, "tree_begin"_a, "next"_a, nb::arg("threshold").noconvert(),
            "leaves"_a)
+      .def_prop_ro("has_silent_leaves", &Forest::has_silent_leaves, "Whether trees do not vote on some samples.")
       .def_prop_ro("takes_bytes", &Forest::takes_bytes, "Whether samples of bytes may be passed as cells of type bytes.")
       .def(
           "predict",
@@ -92,14 +93,16 @@ void bind_forest(nb::module_& m) {
       .def(
           "add_tree",
           [](const Forest& self, std::size_t tree, const Table& table, const Vector<std::uint32_t>& rows,
-             const OutMatrix<double>& out) {
+             const OutMatrix<double>& out, const OutVector<std::uint32_t>& votes) {
             require(tree < self.trees(), "no such tree");
             require_shape(out, table.rows(), self.outputs(), "wrong output shape");
+            require(votes.size() == table.rows(), "votes need one entry per row");
             for (std::size_t i = 0; i < rows.size(); ++i) require(rows.data()[i] < table.rows(), "no such row");
             nb::gil_scoped_release release;
-            self.add_tree(tree, table, rows.data(), rows.size(), out.data());
+            self.add_tree(tree, table, rows.data(), rows.size(), out.data(), votes.data());
           },
-          "tree"_a, "table"_a, "rows"_a, nb::arg("out").noconvert(), "Add a tree's predictions for some rows of a table.")
+          "tree"_a, "table"_a, "rows"_a, nb::arg("out").noconvert(), nb::arg("votes").noconvert(),
+          "Add a tree's predictions for some rows of a table, and count its votes.")
       .def(
           "add_trees",
           [](const Forest& self, const Table& table, std::size_t first, const OutMatrix<double>& out) {

@@ -13,22 +13,28 @@ const Names<CriterionKind> criteria{{"gini", CriterionKind::gini},
                                     {"gradient", CriterionKind::gradient}};
 const Names<Splitter> splitters{{"exact", Splitter::exact}, {"histogram", Splitter::histogram}};
 
+const Names<EmptyLeaf> empty_leaves{{"prune", EmptyLeaf::prune},
+                                    {"ignore", EmptyLeaf::ignore},
+                                    {"uniform", EmptyLeaf::uniform},
+                                    {"empirical", EmptyLeaf::empirical}};
+
 using RuleState = std::tuple<std::string, std::string, std::size_t, std::vector<std::uint64_t>, std::vector<double>, std::size_t,
-                             std::vector<double>>;
+                             std::vector<double>, std::string>;
 
 RuleState state_of(const GrowthRule& rule) {
   return {name_of(rule.criterion, criteria),
           name_of(rule.splitter, splitters),
           rule.candidates,
           {rule.max_depth, rule.min_samples_split, rule.min_samples_leaf, rule.max_leaf_nodes},
-          {rule.min_weight_fraction_leaf, rule.min_impurity_decrease},
+          {rule.min_weight_fraction_leaf, rule.min_impurity_decrease, rule.min_child_fraction, rule.random_split_rate},
           rule.threads,
-          rule.penalties};
+          rule.penalties,
+          name_of(rule.empty_leaf, empty_leaves)};
 }
 
 GrowthRule rule_of(const RuleState& state) {
-  const auto& [criterion, splitter, candidates, limits, shares, threads, penalties] = state;
-  require(limits.size() == 4 && shares.size() == 2, "no growth rule");
+  const auto& [criterion, splitter, candidates, limits, shares, threads, penalties, empty_leaf] = state;
+  require(limits.size() == 4 && shares.size() == 4, "no growth rule");
   return {.criterion = parse(criterion, criteria),
           .splitter = parse(splitter, splitters),
           .candidates = candidates,
@@ -37,9 +43,12 @@ GrowthRule rule_of(const RuleState& state) {
           .min_samples_leaf = limits[2],
           .min_weight_fraction_leaf = shares[0],
           .min_impurity_decrease = shares[1],
+          .min_child_fraction = shares[2],
+          .random_split_rate = shares[3],
           .max_leaf_nodes = limits[3],
           .threads = threads,
-          .penalties = penalties};
+          .penalties = penalties,
+          .empty_leaf = parse(empty_leaf, empty_leaves)};
 }
 
 }  // namespace
@@ -61,7 +70,13 @@ void bind_training(nb::module_& m) {
       .def_rw("min_samples_leaf", &GrowthRule::min_samples_leaf)
       .def_rw("min_weight_fraction_leaf", &GrowthRule::min_weight_fraction_leaf)
       .def_rw("min_impurity_decrease", &GrowthRule::min_impurity_decrease)
+      .def_rw("min_child_fraction", &GrowthRule::min_child_fraction)
+      .def_rw("random_split_rate", &GrowthRule::random_split_rate)
       .def_rw("max_leaf_nodes", &GrowthRule::max_leaf_nodes)
+      .def_prop_rw(
+          "empty_leaf", [](const GrowthRule& self) { return name_of(self.empty_leaf, empty_leaves); },
+          [](GrowthRule& self, const std::string& name) { self.empty_leaf = parse(name, empty_leaves); },
+          "What honest trees do about leaves that no row fills.")
       .def_rw("threads", &GrowthRule::threads, "Threads that search a node of boosting.")
       .def_rw("penalties", &GrowthRule::penalties, "Of the combination that each node learns; empty: none.")
       .def("__getstate__", &state_of)

@@ -121,16 +121,17 @@ void bind_trees(nb::module_& m) {
   m.def(
       "grow_trees",
       [](const Table& table, const Dictionary& dictionary, const Vector<std::uint64_t>& tree_keys, const Bags& bags,
-         const Targets& targets, const GrowthRule& rule, const StopFlag& stop) {
+         const Bags* leaf_bags, const Targets& targets, const GrowthRule& rule, const StopFlag& stop) {
         const std::vector<std::uint64_t> keys = root_keys(tree_keys);
         nb::gil_scoped_release release;
         Trees grown;
         Watch watch(stop);
-        grow_trees(table, dictionary, keys, bags, targets, rule, std::ref(watch), grown);
+        grow_trees(table, dictionary, keys, bags, leaf_bags, targets, rule, std::ref(watch), grown);
         return grown;
       },
-      "table"_a, "dictionary"_a, "tree_keys"_a, "bags"_a, "targets"_a, "rule"_a, "stop"_a,
-      "Grow one tree for each key and bag. Children count within a tree, payloads of leaves within the call.");
+      "table"_a, "dictionary"_a, "tree_keys"_a, "bags"_a, nb::arg("leaf_bags").none(), "targets"_a, "rule"_a, "stop"_a,
+      "Grow one tree for each key and bag; honest ones have bags of their own for their leaves. Children count within a tree, "
+      "payloads of leaves within the call.");
   m.def(
       "grow_on_subset",
       [](const Subset& subset, const Vector<std::uint64_t>& tree_keys, const Bags& bags, const Targets& targets,

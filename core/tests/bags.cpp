@@ -113,3 +113,51 @@ TEST(impossible_bags_are_refused) {
   CHECK_THROWS(std::invalid_argument, draw_bags({1}, 3, {}, {}, silent));
   CHECK_THROWS(std::invalid_argument, draw_rows(1, 1, order, {1, 1}, silent));
 }
+
+TEST(groups_stay_together_and_each_class_is_in_both_parts) {
+  Random random(3);
+  for (int round = 0; round < 200; ++round) {
+    const std::size_t rows = 1 + random.index(40);
+    const Counts order = shuffled(random, rows);
+    Counts group(rows, 0), classes(rows, 0), count(2 * rows);
+    const std::size_t class_count = 1 + random.index(3);
+    for (std::size_t i = 0; i < rows; ++i) {
+      if (i > 0) group[i] = group[i - 1] + static_cast<std::uint32_t>(random.index(2));
+      const bool begins = i == 0 || group[i] != group[i - 1];
+      classes[order[i]] = begins ? static_cast<std::uint32_t>(random.index(class_count)) : classes[order[i - 1]];
+    }
+    for (auto& times : count) times = static_cast<std::uint32_t>(random.index(3));
+    const double share = 0.1 + 0.8 * static_cast<double>(random.index(100)) / 100.0;
+    const auto chosen = choose_leaf_rows({7, 8}, share, order, group, round % 2 ? classes : Counts{}, count);
+    for (std::size_t tree = 0; tree < 2; ++tree) {
+      std::vector<std::vector<int>> part(class_count, {0, 0});  // groups of each class: for splits, for leaves
+      for (std::size_t i = 0; i < rows;) {
+        int drawn = 0, leaves = 0;
+        std::size_t end = i;
+        for (; end < rows && group[end] == group[i]; ++end) {
+          const std::size_t at = tree * rows + order[end];
+          CHECK(chosen[at] <= (count[at] != 0));
+          drawn += count[at] != 0;
+          leaves += chosen[at];
+        }
+        CHECK(leaves == 0 || leaves == drawn);
+        if (drawn > 0) ++part[round % 2 ? classes[order[i]] : 0][leaves > 0];
+        i = end;
+      }
+      double all = 0.0, wanted = 0.0;
+      for (const auto& of_class : part) {
+        const int groups = of_class[0] + of_class[1];
+        if (groups > 1) CHECK(of_class[0] > 0 && of_class[1] > 0);
+        CHECK(std::abs(of_class[1] - share * groups) <= static_cast<double>(class_count));
+        all += of_class[1];
+        wanted += share * groups;
+      }
+      CHECK(std::abs(all - wanted) <= static_cast<double>(class_count));
+    }
+  }
+  CHECK_THROWS(std::invalid_argument, choose_leaf_rows({1}, 1.0, {0, 1}, {0, 1}, {}, {1, 1}));
+  CHECK_THROWS(std::invalid_argument, choose_leaf_rows({1}, 0.5, {0, 1}, {0, 2}, {}, {1, 1}));
+  CHECK_THROWS(std::invalid_argument, choose_leaf_rows({1}, 0.5, {0, 1}, {1, 1}, {}, {1, 1}));
+  CHECK_THROWS(std::invalid_argument, choose_leaf_rows({1}, 0.5, {0, 1}, {0, 1}, {0}, {1, 1}));
+  CHECK_THROWS(std::invalid_argument, choose_leaf_rows({1}, 0.5, {0, 1}, {0, 1}, {}, {1, 1, 1}));
+}

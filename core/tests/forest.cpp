@@ -223,6 +223,54 @@ TEST(prediction_is_a_walk) {
       }
 }
 
+TEST(silent_leaves_do_not_vote) {
+  Random random(11);
+  for (const bool regression : {false, true})
+    for (const CellType type : {CellType::u8, CellType::i32, CellType::f64}) {
+      const Dictionary dictionary = make_dictionary(random, Kind::axis, type, {4});
+      Model m = make_model(random, dictionary, type, largest_value(type), 60, 6, regression);
+      Arrays& a = m.arrays;
+      const auto of_cell = features_of_cells(m.layout);
+      const std::size_t silent = a.leaves.append_silent();
+      std::vector<std::size_t> leaves;
+      for (std::size_t node = 0; node < a.next.size(); ++node)
+        if (a.next[node] < 0) leaves.push_back(node);
+      for (const std::size_t node : leaves)
+        if (random.chance(0.6)) a.next[node] = -1 - static_cast<std::int32_t>(silent);
+      a.next[leaves.back()] = -1;  // of the first class, or value
+      const auto says = [&](std::size_t node) { return a.next[node] != -1 - static_cast<std::int32_t>(silent); };
+      const Forest forest = m.forest();
+      CHECK(forest.has_silent_leaves());
+      std::vector<double> out(m.rows * forest.outputs(), 0.0), prior(forest.outputs(), 0.0);
+      forest.predict(m.samples(), type, Quantiser(0, 0x1.0p61), 0, out.data());
+      const auto add = [](std::vector<double>& sum, const std::vector<double>& more) {
+        for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += more[k];
+      };
+      double speaking = 0.0;
+      for (const std::size_t node : leaves)
+        if (says(node)) add(prior, naive_leaf_output(m, node)), ++speaking;
+      std::vector<std::uint32_t> votes(m.rows, 0), rows(m.rows), expected_votes(m.rows, 0);
+      for (std::uint32_t i = 0; i < m.rows; ++i) rows[i] = i;
+      const Table table = make_table(m.x.data(), m.rows, dictionary, type, Quantiser(0, 0x1.0p61));
+      std::vector<double> sums(out.size(), 0.0);
+      for (std::size_t tree = 0; tree < forest.trees(); ++tree)
+        forest.add_tree(tree, table, rows.data(), m.rows, sums.data(), votes.data());
+      for (std::size_t i = 0; i < m.rows; ++i) {
+        std::vector<double> sum(forest.outputs(), 0.0);
+        for (std::size_t tree = 0; tree < forest.trees(); ++tree) {
+          const std::size_t node = naive_leaf(m, of_cell, tree, i, 0);
+          if (says(node)) add(sum, naive_leaf_output(m, node)), ++expected_votes[i];
+        }
+        for (std::size_t k = 0; k < sum.size(); ++k) {
+          CHECK(std::abs(sums[i * sum.size() + k] - sum[k]) <= 1e-12 * (1.0 + std::abs(sum[k])), k);
+          const double mean = expected_votes[i] > 0 ? sum[k] / expected_votes[i] : prior[k] / speaking;
+          CHECK(std::abs(out[i * sum.size() + k] - mean) <= 1e-12 * (1.0 + std::abs(mean)), k);
+        }
+      }
+      CHECK_EQUAL(votes, expected_votes);
+    }
+}
+
 TEST(fractions_at_a_forest_of_integers) {
   Random random(2);
   for (const Kind kind : {Kind::axis, Kind::patch, Kind::general})
@@ -541,15 +589,16 @@ TEST(damage_of_every_kind_is_refused) {
         refuse(m, "thresholds of two kinds", [](auto& a) { a.real_threshold.push_back(0.0); });
       }
       if (regression) {
-        for (const double value : {std::nan(""), std::numeric_limits<double>::infinity()})
-          refuse(m, "leaf value", [&](auto& a) { a.leaves.value.back() = value; });
+        refuse(m, "leaf value", [](auto& a) { a.leaves.value.back() = std::numeric_limits<double>::infinity(); });
+        refuse(m, "no leaf says anything", [](auto& a) {
+          std::fill(a.leaves.value.begin(), a.leaves.value.end(), std::nan(""));
+        });
         refuse(m, "leaf values", [](auto& a) { a.leaves.value.clear(); });
         refuse(m, "classes", [](auto& a) { a.leaves.class_count = 1; });
       } else {
         refuse(m, "class", [](auto& a) { a.leaves.distribution_class.back() = 3; });
         refuse(m, "class", [](auto& a) { a.leaves.distribution_class.back() = 0xFFFFFFFFu; });
         refuse(m, "no weight", [](auto& a) { a.leaves.distribution_weight.back() = 0; });
-        refuse(m, "empty distribution", [](auto& a) { a.leaves.distribution_size.push_back(0); });
         refuse(m, "distribution size", [](auto& a) { ++a.leaves.distribution_size.back(); });
         refuse(m, "distribution size", [](auto& a) { a.leaves.distribution_size.back() = 0xFFFFFFFFu; });
         refuse(m, "distribution sizes", [](auto& a) { a.leaves.distribution_size.push_back(1); });

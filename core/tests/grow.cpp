@@ -51,11 +51,12 @@ struct Data {
 
   void make_table() { table = std::make_unique<Table>(::make_table(x.data(), rows, dictionary, type, Quantiser(0, 0x1.0p61))); }
 
-  Trees grow(const GrowthRule& rule, std::uint64_t key, const Poll& poll = [](std::size_t) {}) const {
+  Trees grow(const GrowthRule& rule, std::uint64_t key, const Poll& given = {}, const Bag* leaf_bag = nullptr) const {
+    const Poll poll = given ? given : [](std::size_t) {};
     Trees grown;
     with_cell_type(type, [&](auto cell) {
       Projector<decltype(cell)> projection(*table);
-      grow_tree<ValueOf<decltype(cell)>>(projection, dictionary, key, bag(), all_targets(rule.criterion), rule, poll, grown);
+      grow_tree<ValueOf<decltype(cell)>>(projection, dictionary, key, bag(), all_targets(rule.criterion), rule, poll, grown, leaf_bag);
     });
     return grown;
   }
@@ -309,6 +310,75 @@ TEST(trees_keep_their_promises) {
         }
 }
 
+static auto parts_of(const Trees& t) {
+  return std::tie(t.tree_size, t.next, t.threshold, t.real_threshold, t.weight, t.gain, t.atoms.begin, t.atoms.cell, t.atoms.weight,
+                  t.leaves.distribution_size, t.leaves.distribution_class, t.leaves.distribution_weight, t.leaves.value);
+}
+
+TEST(an_honest_tree_of_one_bag_is_a_plain_tree) {
+  Random random(21);
+  for (const CellType type : all_types)
+    for (const CriterionKind criterion : all_criteria())
+      for (const EmptyLeaf rule_for_empty : {EmptyLeaf::prune, EmptyLeaf::ignore, EmptyLeaf::empirical}) {
+        const Data data = random_data(random, type, 1 + random.index(80));
+        GrowthRule rule = random_rule(random, criterion, Splitter::exact);
+        rule.empty_leaf = rule_for_empty;
+        const Bag bag = data.bag();
+        CHECK(parts_of(data.grow(rule, 5, {}, &bag)) == parts_of(data.grow(rule, 5)));
+      }
+}
+
+TEST(pruned_trees_have_leaf_rows_in_all_leaves) {
+  Random random(22);
+  std::size_t pruned = 0;
+  for (int round = 0; round < 20; ++round)
+    for (const CellType type : all_types) {
+      const Data data = random_data(random, type, 40 + random.index(60));
+      GrowthRule rule;
+      rule.candidates = 2;
+      std::vector<std::uint32_t> count(data.rows, 0);
+      for (int i = 0; i < 5; ++i) count[random.index(data.rows)] = 1;
+      const Bag leaf_bag{count.data(), count.data(), data.rows};
+      rule.empty_leaf = EmptyLeaf::ignore;
+      const Trees whole = data.grow(rule, 6, {}, &leaf_bag);
+      rule.empty_leaf = EmptyLeaf::prune;
+      const Trees tree = data.grow(rule, 6, {}, &leaf_bag);
+      pruned += tree.next.size() < whole.next.size();
+      std::vector<int> reached(tree.next.size(), 0);
+      for (std::size_t row = 0; row < data.rows; ++row) {
+        if (count[row] == 0) continue;
+        std::size_t node = 0;
+        while (tree.next[node] >= 0) node = static_cast<std::size_t>(tree.next[node]) + data.goes_right(tree, node, row);
+        ++reached[node];
+      }
+      for (std::size_t node = 0; node < tree.next.size(); ++node) {
+        CHECK((tree.next[node] < 0) == (reached[node] > 0));
+        if (tree.next[node] >= 0) {
+          const auto left = static_cast<std::size_t>(tree.next[node]);
+          CHECK_EQUAL(tree.weight[node], tree.weight[left] + tree.weight[left + 1]);
+        }
+      }
+    }
+  CHECK(pruned > 40, pruned);
+}
+
+TEST(children_have_their_share_of_the_weight) {
+  Random random(23);
+  for (const CellType type : all_types)
+    for (const Splitter splitter : {Splitter::exact, Splitter::histogram}) {
+      const Data data = random_data(random, type, 400);
+      GrowthRule rule;
+      rule.splitter = splitter;
+      rule.candidates = 3;
+      rule.min_child_fraction = 0.25;
+      const Trees tree = data.grow(rule, 7);
+      for (std::size_t node = 0; node < tree.next.size(); ++node)
+        if (tree.next[node] >= 0)
+          for (std::size_t side = 0; side < 2; ++side)
+            CHECK(4 * tree.weight[static_cast<std::size_t>(tree.next[node]) + side] >= tree.weight[node]);
+    }
+}
+
 TEST(one_row_and_one_class_make_a_leaf) {
   Random random(2);
   for (const CellType type : all_types)
@@ -558,7 +628,7 @@ TEST(several_trees_at_once) {
     for (std::size_t i = 0; i < weight.size(); ++i) weight[i] = std::max(weight[i], 1u);
     Trees all;
     grow_trees(
-        *data.table, data.dictionary, {1, 2, 3}, Bags(count, weight, order), data.all_targets(criterion), rule,
+        *data.table, data.dictionary, {1, 2, 3}, Bags(count, weight, order), nullptr, data.all_targets(criterion), rule,
         [](std::size_t) {}, all);
     const auto parts = [](auto& t) {
       return std::tie(t.tree_size, t.next, t.threshold, t.real_threshold, t.weight, t.gain, t.atoms.cell, t.atoms.weight,

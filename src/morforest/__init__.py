@@ -4,6 +4,11 @@ from morforest._attribution import Attributions
 from morforest._splits import Splits, TreeSplits
 from morforest.augment import ImageCopies, SeriesCopies
 from morforest.boosting import MorfBoostingClassifier, MorfBoostingRegressor
+from morforest.consistency import (
+    ConsistencyReport,
+    check_consistency_conditions,
+    consistent,
+)
 from morforest.dictionary import (
     Atoms,
     Axis,
@@ -32,6 +37,7 @@ __all__ = [
     "Atoms",
     "Attributions",
     "Axis",
+    "ConsistencyReport",
     "Difference",
     "Gradient",
     "Haar",
@@ -56,4 +62,6 @@ __all__ = [
     "Subset",
     "TreeSplits",
     "Variance",
+    "check_consistency_conditions",
+    "consistent",
 ]

@@ -41,6 +41,11 @@ def attribute(
 
     Amounts are added in fixed point, so that neither threads nor blocks of rows show.
     """
+    if forest._core.has_silent_leaves:
+        raise ValueError(
+            'attributions need a vote of each tree, but with honest_prior="ignore" some leaves '
+            'have none: fit with honest_prior="prune" or "empirical".'
+        )
     weight = widen("weight", forest.weight, np.uint32)
     baseline, largest = forest._core.expect_roots(weight)
     # As many sums of changes as there are trees must fit.

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from morforest._fixed_point import exact_sum, fixed_weights
+from morforest._honesty import Honesty, make_honesty
 from morforest._native import core
 from morforest._validation import class_factors
 
 
-class TreeBags(NamedTuple):
+@dataclass(frozen=True)
+class TreeBags:
     """The rows of some trees (trees, rows): those that splits are chosen by, and those of leaves.
 
     Counts say how often a row was drawn, weights what it counts for; a row without a count is not
@@ -30,6 +32,17 @@ class TreeBags(NamedTuple):
         used: np.ndarray = self.count > 0
         return used if self.leaf_count is self.count else used | (self.leaf_count > 0)
 
+    def tiled(self, rows: np.ndarray, times: int) -> TreeBags:
+        """Return the bags of some rows, so many times one after the other."""
+
+        def tile(array: np.ndarray) -> np.ndarray:
+            return np.tile(array[:, rows], times)
+
+        count, weight = tile(self.count), tile(self.weight)
+        if self.leaf_count is self.count:
+            return TreeBags(count, weight, count, weight)
+        return TreeBags(count, weight, tile(self.leaf_count), tile(self.leaf_weight))
+
 
 @dataclass(frozen=True)
 class Bagging:
@@ -42,31 +55,47 @@ class Bagging:
 
     order: np.ndarray  # rows in canonical order
     cumulative: np.ndarray  # cumulated whole-number weights in that order; empty if all are one
-    draws: int  # size of a bootstrap sample; 0 if every tree has each row as often as `count` says
+    draws: int  # samples that each tree draws; 0 if it has each row as often as `count` says
+    replace: bool  # rows are drawn with replacement
     count: np.ndarray  # how often each row counts: its whole-number weight, or one
     extra: np.ndarray | None  # fractional sample weights, unless rows are drawn by them
+    leaf_extra: np.ndarray | None  # the same for rows that were not drawn but fill leaves
     class_weight: Any
     classes: np.ndarray
     codes: np.ndarray
     times: int = 1  # how often a tree has each row: once, and once per copy of augment=
+    honesty: Honesty | None = None
 
     def bags(self, tree_keys: np.ndarray, stop: core.StopFlag) -> TreeBags:
         """Return counts and weights of the rows of each tree; weights are the counts if equal."""
-        count, weight = self._drawn(tree_keys, stop)
-        return TreeBags(count, weight, count, weight)
+        drawn = self._draw(tree_keys, stop)
+        if self.honesty is None:
+            count, weight = self._weigh(drawn, self.extra)
+            return TreeBags(count, weight, count, weight)
+        splits, leaves = self.honesty.part(tree_keys, drawn, self.count)
+        return TreeBags(*self._weigh(splits, self.extra), *self._weigh(leaves, self.leaf_extra))
 
-    def _drawn(self, tree_keys: np.ndarray, stop: core.StopFlag) -> tuple[np.ndarray, np.ndarray]:
-        if self.draws:
-            count = core.draw_bags(tree_keys, self.draws, self.order, self.cumulative, stop)
-        else:
-            count = np.tile(self.count, (len(tree_keys), 1))
-        if self.extra is None and self.class_weight is None:
+    def _draw(self, tree_keys: np.ndarray, stop: core.StopFlag) -> np.ndarray:
+        """Return how often each tree has each row."""
+        if not self.draws:
+            return np.tile(self.count, (len(tree_keys), 1))
+        if self.replace:
+            return core.draw_bags(tree_keys, self.draws, self.order, self.cumulative, stop)
+        draws = [
+            core.draw_rows(int(k), self.draws, self.order, self.count, stop) for k in tree_keys
+        ]
+        return np.stack(draws)
+
+    def _weigh(self, count: np.ndarray, extra: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        if extra is None and self.class_weight is None:
             return count, count
-        weighted = [self._weigh(of_tree) for of_tree in count]
+        weighted = [self._weigh_tree(of_tree, extra) for of_tree in count]
         return np.stack([c for c, _ in weighted]), np.stack([w for _, w in weighted])
 
-    def _weigh(self, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        unit = np.ones(len(count)) if self.extra is None else self.extra
+    def _weigh_tree(
+        self, count: np.ndarray, extra: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        unit = np.ones(len(count)) if extra is None else extra
         if self.class_weight is not None:
             factors = self.class_weight
             if isinstance(factors, str):
@@ -83,10 +112,13 @@ def make_bagging(
     whole: np.ndarray | None,
     fractional: np.ndarray | None,
     draws: int,
+    replace: bool,
     class_weight: Any,
     classes: np.ndarray,
     codes: np.ndarray,
     times: int = 1,
+    honest: bool | str = False,
+    honest_fraction: float = 0.5,
 ) -> Bagging:
     """Put the rows into canonical order, and cumulate their weights for drawing."""
     order = canonical_order(hashes, target, fractional if whole is None else whole)
@@ -98,13 +130,31 @@ def make_bagging(
         if (whole != 1).any():
             cumulative = np.cumsum(whole[order], dtype=np.uint64)
     elif fractional is not None:
-        if draws:
+        if draws and replace:
             # 2^52 / sum keeps float64's precision, and the sum of roundings below 2^64.
             fixed = np.rint(fractional[order] * (2.0**52 / exact_sum(fractional)))
             cumulative = np.cumsum(np.maximum(fixed, 1), dtype=np.uint64)
         else:
             extra = fractional
-    return Bagging(order, cumulative, draws, count, extra, class_weight, classes, codes, times)
+    honesty, leaf_extra = None, extra
+    if honest:
+        share = None if honest == "oob" else float(honest_fraction)
+        honesty = make_honesty(share, hashes, target, order, codes)
+        leaf_extra = fractional if share is None else extra
+    return Bagging(
+        order,
+        cumulative,
+        draws,
+        replace,
+        count,
+        extra,
+        leaf_extra,
+        class_weight,
+        classes,
+        codes,
+        times,
+        honesty,
+    )
 
 
 def canonical_order(

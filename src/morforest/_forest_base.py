@@ -38,8 +38,14 @@ class BaseTrees(BaseMorf):
     min_samples_leaf: int | float
     min_weight_fraction_leaf: float
     min_impurity_decrease: float
+    min_child_fraction: float
+    random_split_rate: float
+    honest: bool | str
+    honest_fraction: float
+    honest_prior: str
     bootstrap_: bool
     _criteria: tuple[str, ...]
+    _priors: tuple[str, ...]
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._check_parameters()
@@ -67,7 +73,7 @@ class BaseTrees(BaseMorf):
                 self._forest = task.assemble(grown, before)
                 self.data_shape_ = data.shape
                 self.dictionary_ = resolved.dictionary
-                self.bootstrap_ = bool(task.bagging.draws)
+                self.bootstrap_ = task.bagging.draws > 0 and task.bagging.replace
                 self.max_features_ = task.rule.candidates
                 self._note_trees(task, before)
         self._score(task, data)
@@ -101,8 +107,16 @@ class BaseTrees(BaseMorf):
                 min_weight_fraction_leaf=self.min_weight_fraction_leaf,
                 min_impurity_decrease=self.min_impurity_decrease,
                 max_leaf_nodes=self.max_leaf_nodes,
+                min_child_fraction=self.min_child_fraction,
+                random_split_rate=self.random_split_rate,
+                honest_prior=self.honest_prior,
             ),
-            bagging=BaggingSettings(bootstrap=False, class_weight=self._class_weight()),
+            bagging=BaggingSettings(
+                bootstrap=False,
+                class_weight=self._class_weight(),
+                honest=self.honest,
+                honest_fraction=self.honest_fraction,
+            ),
             seed=self._seed,
             n_jobs=self._jobs(),
         )
@@ -112,11 +126,23 @@ class BaseTrees(BaseMorf):
         check.check_choice("criterion", self.criterion, self._criteria)
         check.check_fraction("min_weight_fraction_leaf", self.min_weight_fraction_leaf, 0.0, 0.5)
         check.check_fraction("min_impurity_decrease", self.min_impurity_decrease, 0.0, np.inf)
+        check.check_fraction("min_child_fraction", self.min_child_fraction, 0.0, 0.5)
+        check.check_fraction("random_split_rate", self.random_split_rate, 0.0, 1.0)
+        check.check_choice("honest_prior", self.honest_prior, self._priors)
+        if not check.is_number(self.honest_fraction) or not 0 < self.honest_fraction < 1:
+            raise ValueError(
+                "honest_fraction must be a number between 0 and 1, and neither of them, got "
+                f"{self.honest_fraction!r}."
+            )
+        self._check_honest()
         if check.is_integer(self.min_samples_split) and self.min_samples_split < 2:
             raise ValueError(
                 "min_samples_split must be an integer of at least 2 or a float in (0, 1], got "
                 f"{self.min_samples_split!r}."
             )
+
+    def _check_honest(self) -> None:
+        check.check_flag("honest", self.honest)
 
     def _predict_mean(self, X: Any) -> np.ndarray:
         forest = self._fitted()
@@ -129,10 +155,12 @@ class BaseForest(BaseEnsemble, BaseTrees):
 
     n_estimators: int
     bootstrap: bool | str
-    max_samples: int | float | None
+    max_samples: Any
     oob_score: Any
+    max_samples_: int
     oob_score_: float
     _some_saw_all: bool = False  # some trees had no bootstrap sample
+    _n_samples: int  # of the latest fit, each as often as its whole-number weight
 
     def _n_trees(self) -> int:
         return int(self.n_estimators)
@@ -141,13 +169,14 @@ class BaseForest(BaseEnsemble, BaseTrees):
         return self.verbose
 
     def _settings(self) -> ForestSettings:
-        bagging = BaggingSettings(
+        settings = super()._settings()
+        bagging = replace(
+            settings.bagging,
             bootstrap=self.bootstrap,
             max_samples=self.max_samples,
-            out_of_bag=bool(self.oob_score),
-            class_weight=self._class_weight(),
+            out_of_bag=bool(self.oob_score) or self.honest == "oob",
         )
-        return replace(super()._settings(), bagging=bagging, augment=self.augment)
+        return replace(settings, bagging=bagging, augment=self.augment)
 
     def _check_parameters(self) -> None:
         check.check_integer("n_estimators", self.n_estimators, 1, check.MAX_TREES)
@@ -158,14 +187,27 @@ class BaseForest(BaseEnsemble, BaseTrees):
             raise ValueError(f'bootstrap must be True, False or "auto", got {self.bootstrap!r}.')
         if not callable(self.oob_score):
             check.check_flag("oob_score", self.oob_score)
-        if self.oob_score and not self.bootstrap:
+        if self.oob_score and not self.bootstrap and self.max_samples is None:
             raise ValueError(
-                "oob_score needs bootstrap=True: without it every tree sees all samples."
+                "oob_score needs bootstrap=True, or max_samples: otherwise every tree sees all "
+                "samples."
             )
-        if self.max_samples is not None and not self.bootstrap:
+        if self.oob_score and self.honest == "oob":
             raise ValueError(
-                f"max_samples={self.max_samples!r} needs bootstrap=True, or leave it None."
+                'oob_score needs samples that a tree has not used, but honest="oob" uses all of '
+                "them: use honest=True."
             )
+        if self.honest == "oob" and not self.bootstrap and self.max_samples is None:
+            raise ValueError(
+                'honest="oob" needs samples that a tree has not drawn: use bootstrap=True or '
+                "max_samples."
+            )
+
+    def _check_honest(self) -> None:
+        if not isinstance(self.honest, (bool, np.bool_)) and not (
+            isinstance(self.honest, str) and self.honest == "oob"
+        ):
+            raise ValueError(f'honest must be True, False or "oob", got {self.honest!r}.')
 
     def _earlier_forest(self, data: TrainingData) -> Forest | None:
         before = self._forest
@@ -190,7 +232,10 @@ class BaseForest(BaseEnsemble, BaseTrees):
         return before
 
     def _note_trees(self, task: GrowthTask, before: Forest | None) -> None:
-        self._some_saw_all = not task.bagging.draws or (before is not None and self._some_saw_all)
+        bagging = task.bagging
+        self._some_saw_all = not bagging.draws or (before is not None and self._some_saw_all)
+        self._n_samples = int(bagging.count.sum())
+        self.max_samples_ = bagging.draws or self._n_samples
 
     def _score(self, task: GrowthTask, data: TrainingData) -> None:
         for name in ("oob_score_", "oob_decision_function_", "oob_prediction_"):
@@ -231,6 +276,7 @@ class Classification(ClassifierMixin, ClassLabels, BaseTrees):
     oob_score_: float
     oob_decision_function_: np.ndarray
     _criteria = ("gini", "entropy", "log_loss")
+    _priors = ("prune", "ignore", "uniform", "empirical")
 
     def _store_out_of_bag(self, means: np.ndarray, seen: np.ndarray, target: np.ndarray) -> None:
         self.oob_decision_function_ = means
@@ -301,6 +347,7 @@ class Regression(RegressorMixin, BaseTrees):
     oob_score_: float
     oob_prediction_: np.ndarray
     _criteria = ("squared_error", "absolute_error", "poisson")
+    _priors = ("prune", "ignore", "empirical")
 
     def _read_target(self, y: Any, n_samples: int) -> np.ndarray:
         return validation.check_targets(y, n_samples, self.criterion)

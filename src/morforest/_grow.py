@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from morforest._bagging import Bagging
+from morforest._bagging import Bagging, TreeBags
 from morforest._fixed_point import TargetFormat
 from morforest._grown_trees import GrownTrees, assemble
 from morforest._model import Forest
@@ -45,10 +45,9 @@ class GrowthTask:
         keys, table = self.keys(trees), self.training_table
         if self.copier is not None:
             return [self._grow_on_copies(key, stop) for key in keys]
-        drawn = self.bagging.bags(keys, stop)
-        bags = core.Bags(drawn.count, drawn.weight, self.bagging.order)
+        bags = _bags_of_core(self.bagging.bags(keys, stop), self.bagging.order)
         grown = core.grow_trees(
-            table.table, table.dictionary, keys, bags, self.targets, self.rule, stop
+            table.table, table.dictionary, keys, *bags, self.targets, self.rule, stop
         )
         return [GrownTrees.from_core(table.layout, grown)]
 
@@ -61,21 +60,19 @@ class GrowthTask:
         ranks = np.empty(len(self.bagging.order), dtype=np.uint32)
         ranks[self.bagging.order] = np.arange(len(ranks))
         drawn = self.bagging.bags(np.array([key]), stop)
-        count, weight = drawn.count, drawn.weight
-        rows = np.flatnonzero(count[0])
+        rows = np.flatnonzero(drawn.used[0])
         copies = self.copier.copies_of(self.training_table.samples[rows], ranks[rows], int(key))
         times = 1 + self.copier.copies
         among = np.argsort(ranks[rows])
-        bags = core.Bags(
-            np.tile(count[:, rows], times),
-            np.tile(weight[:, rows], times),
+        bags = _bags_of_core(
+            drawn.tiled(rows, times),
             np.concatenate([c * len(rows) + among for c in range(times)]).astype(np.uint32),
         )
         grown = core.grow_trees(
             self.training_table.beside(rows, copies),
             self.training_table.dictionary,
             np.array([key]),
-            bags,
+            *bags,
             self.targets.take(np.tile(rows, times).astype(np.uint32)),
             self.rule,
             stop,
@@ -86,6 +83,14 @@ class GrowthTask:
         """Make a forest of trees that were grown, following those of a forest grown before."""
         class_count = self.targets.class_count
         return assemble(grown, self.training_table, class_count, self.target_format, before)
+
+
+def _bags_of_core(drawn: TreeBags, order: np.ndarray) -> tuple[core.Bags, core.Bags | None]:
+    """Return the bags of trees as the core takes them; those of leaves only if they differ."""
+    bags = core.Bags(drawn.count, drawn.weight, order)
+    if drawn.leaf_count is drawn.count:
+        return bags, None
+    return bags, core.Bags(drawn.leaf_count, drawn.leaf_weight, order)
 
 
 def sum_out_of_bag(
@@ -112,8 +117,7 @@ def sum_out_of_bag(
             table = task.training_table.part(part)
             for tree, out in zip(trees, left_out[:, part], strict=True):
                 rows = np.flatnonzero(out).astype(np.uint32)
-                forest.add_tree(tree, table, rows, sums[part])
-                votes[part][rows] += 1
+                forest.add_tree(tree, table, rows, sums[part], votes[part])
 
         over_blocks(add, shape, n_jobs)
     return sums, votes

@@ -68,10 +68,17 @@ def check_trees(estimator: Any) -> None:
     if "max_iter" not in estimator._get_param_names():  # trees of a forest, and not rounds
         require(forest.class_count == classes, "the leaves do not fit the classes")
         require(classes > 0 or forest.values == 1, "leaves of several values")
+        if hasattr(estimator, "max_samples_"):
+            drawn, given = estimator.max_samples_, estimator._n_samples
+            require(
+                type(drawn) is int and type(given) is int and min(drawn, given) > 0,
+                "the number of samples",
+            )
         return
     require(forest.class_count == 0, "leaves of boosting hold no classes")
     outputs = classes if classes > 2 else 1
     require(forest.values == outputs, "the leaves do not fit the classes")
+    require(not forest._core.has_silent_leaves, "leaves of boosting that say nothing")
     check_numbers("_baseline", estimator._baseline, (outputs,))
     require(
         type(estimator._exponent) is int and abs(estimator._exponent) <= LARGEST_EXPONENT,

@@ -238,9 +238,11 @@ class Forest:
         most = max(some, COLUMN_VALUES // self.columns.size)
         over_rows(work, len(X), max(1, min(most, -(-len(X) // jobs))), n_jobs)
 
-    def add_tree(self, tree: int, table: core.Table, rows: np.ndarray, out: np.ndarray) -> None:
-        """Add one tree's posterior for some rows of a training table to `out`."""
-        self._core.add_tree(tree, table, rows, out)
+    def add_tree(
+        self, tree: int, table: core.Table, rows: np.ndarray, out: np.ndarray, votes: np.ndarray
+    ) -> None:
+        """Add one tree's posterior for some rows of a training table to `out`, and its votes."""
+        self._core.add_tree(tree, table, rows, out, votes)
 
     # -- structure
 

@@ -104,7 +104,9 @@ class Boosting:
         self.rule.threads = count_jobs(self.n_jobs)
         keys, dictionary = np.array([key], dtype=np.uint64), self.training_table.dictionary
         if self._subset is None:
-            trees = core.grow_trees(self._table, dictionary, keys, bags, targets, self.rule, stop)
+            trees = core.grow_trees(
+                self._table, dictionary, keys, bags, None, targets, self.rule, stop
+            )
         else:
             trees = core.grow_on_subset(self._subset, keys, bags, targets, self.rule, stop)
         grown = GrownTrees.from_core(self._layout, trees)

@@ -6,6 +6,7 @@ settings and know no estimator.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,6 +33,7 @@ from morforest.augment import make_copier
 from morforest.dictionary._base import ResolvedDictionary, resolve
 
 UNLIMITED = 2**64 - 1
+SAMPLE_POWER = re.compile(r"n\*\*(\d+\.?\d*|\.\d+)")
 EMPTY_CLASSES = np.empty(0, dtype=np.uint32)
 # Criteria by the names that users give them; the core knows each under one name only.
 CRITERIA = {
@@ -84,6 +86,9 @@ class GrowthSettings:
     min_weight_fraction_leaf: float = 0.0
     min_impurity_decrease: float = 0.0
     max_leaf_nodes: int | None = None
+    min_child_fraction: float = 0.0
+    random_split_rate: float = 0.0
+    honest_prior: str = "prune"
 
 
 @dataclass(frozen=True)
@@ -91,9 +96,11 @@ class BaggingSettings:
     """Which samples each tree sees, and what they count for."""
 
     bootstrap: bool | str = "auto"
-    max_samples: int | float | None = None
+    max_samples: Any = None
     out_of_bag: bool = False  # rows that bags leave out will be asked for
     class_weight: Any = None
+    honest: bool | str = False
+    honest_fraction: float = 0.5
 
 
 @dataclass(frozen=True)
@@ -148,12 +155,17 @@ def prepare_forest(
     The new trees may follow those of a forest grown `before` with the dictionary `earlier`.
     """
     whole = None if data.weights is None else whole_weights(data.weights)
-    drawn = _draws_bags(settings.bagging, resolved.combines)
+    with_replacement = _draws_with_replacement(settings.bagging, resolved.combines)
+    drawn = with_replacement or settings.bagging.max_samples is not None
     if whole is not None and drawn and whole.sum() > MAX_MEAN_COUNT * len(data.X):
         whole = None  # so many draws would take long: each tree draws one per row, by weight
     fractional = data.weights if whole is None else None
     total = len(data.X) if whole is None else int(whole.sum())
-    draws = _bag_size(settings.bagging, total) if drawn else 0
+    draws = samples_of_tree(settings.bagging.max_samples, total) if drawn else 0
+    if draws == total and not with_replacement:
+        draws = 0  # each tree sees all samples
+    by_weight = draws > 0 and with_replacement  # samples are drawn in proportion to their weights
+    from_all = settings.bagging.honest == "oob"  # samples that a tree did not draw have weights too
     rule = _growth_rule(settings.growth, data, draws or total, resolved)
     class_weight = _class_weight(settings.bagging.class_weight, data)
     copier = make_copier(settings.augment, resolved.shape, resolved.channel_axis, data.X)
@@ -163,7 +175,9 @@ def prepare_forest(
     training_table = make_table(
         data.X, resolved, settings.seed, settings.n_jobs, before, earlier, resolved.combines
     )
-    tree_weight = WEIGHT_LIMIT if fractional is not None and not draws else draws or total
+    tree_weight = max(draws, total) if from_all else draws or total
+    if fractional is not None and (from_all or not by_weight):
+        tree_weight = WEIGHT_LIMIT
     targets, target_format = _encode_target(data, tree_weight * times, settings.growth.criterion)
     if target_format is not None:
         with np.errstate(over="ignore"):  # beside tiny targets, no split decreases so much
@@ -175,29 +189,46 @@ def prepare_forest(
         whole,
         fractional,
         draws,
+        with_replacement,
         class_weight,
         np.empty(0) if data.classes is None else data.classes,
         EMPTY_CLASSES if data.classes is None else data.target,
         times,
+        settings.bagging.honest,
+        settings.bagging.honest_fraction,
     )
     return GrowthTask(training_table, bagging, settings.seed, targets, rule, copier, target_format)
 
 
-def _draws_bags(settings: BaggingSettings, combines: bool) -> bool:
-    """Say whether each tree draws its samples, and does not see all of them."""
+def _draws_with_replacement(settings: BaggingSettings, combines: bool) -> bool:
+    """Say whether each tree draws a bootstrap sample."""
     free = isinstance(settings.bootstrap, str) and not settings.out_of_bag
     return bool(settings.bootstrap) and not (free and settings.max_samples is None and combines)
 
 
-def _bag_size(settings: BaggingSettings, total: int) -> int:
+def samples_of_tree(max_samples: Any, total: int) -> int:
     """Return how many samples each tree draws."""
-    if settings.max_samples is None:
+    if max_samples is None:
         return total
-    size = check.count_or_fraction("max_samples", settings.max_samples, total)
+    if isinstance(max_samples, str):
+        found = SAMPLE_POWER.fullmatch(max_samples.replace(" ", ""))
+        if found is None or not 0 < float(found[1]) <= 1:
+            raise ValueError(
+                "max_samples as a string must be a power of n with an exponent in (0, 1], such as "
+                f'"n**0.7", got {max_samples!r}.'
+            )
+        return max(1, int(np.rint(total ** float(found[1]))))
+    if callable(max_samples):
+        size = max_samples(total)
+        if not check.is_number(size) or not 1 <= size <= total:
+            raise ValueError(
+                f"max_samples={max_samples!r} must return a number from 1 to {total} for "
+                f"n={total}, got {size!r}."
+            )
+        return round(size)
+    size = check.count_or_fraction("max_samples", max_samples, total)
     if size > total:
-        raise ValueError(
-            f"max_samples={settings.max_samples!r} must not exceed the {total} samples."
-        )
+        raise ValueError(f"max_samples={max_samples!r} must not exceed the {total} samples.")
     return size
 
 
@@ -216,6 +247,9 @@ def _growth_rule(
     rule.min_weight_fraction_leaf = float(settings.min_weight_fraction_leaf)
     rule.min_impurity_decrease = float(settings.min_impurity_decrease)
     rule.max_leaf_nodes = limit(settings.max_leaf_nodes)
+    rule.min_child_fraction = float(settings.min_child_fraction)
+    rule.random_split_rate = float(settings.random_split_rate)
+    rule.empty_leaf = settings.honest_prior
     return rule
 
 

@@ -63,14 +63,33 @@ class MorfClassifier(Classification, BaseForest):
     max_leaf_nodes : int or None, default=None
         Largest number of leaves per tree; splits with the largest decrease in impurity come first.
         None sets no limit.
+    min_child_fraction : float, default=0.0
+        Each side of a split needs at least this share of the weight of its node, at most 0.5.
+    random_split_rate : float, default=0.0
+        Probability that a node draws one candidate only, so that its split is random. The theory
+        of consistent forests needs a positive rate, see :func:`consistent`.
+    honest : bool or "oob", default=False
+        Whether each tree chooses its splits by one part of its samples and fills its leaves with
+        the other. "oob" fills the leaves with all samples that the tree did not draw.
+    honest_fraction : float, default=0.5
+        Share of the samples of each tree that fill leaves where ``honest=True``. It is the same in
+        each class.
+    honest_prior : {"prune", "ignore", "uniform", "empirical"}, default="prune"
+        What an honest tree does about leaves that no sample fills. "prune" removes the split, so
+        that its other side takes its place. With "ignore" the tree does not vote on samples that
+        reach such a leaf. "uniform" predicts the same probability for each class, and "empirical"
+        what all samples that fill leaves of the tree predict together.
     bootstrap : bool or "auto", default="auto"
-        Whether each tree is grown on a bootstrap sample or on all samples. "auto" draws bootstrap
-        samples, unless nodes learn combinations of shared atoms: such trees differ enough from each
-        other and gain more from all samples. With `oob_score` or `max_samples` it always draws
-        them.
-    max_samples : int, float or None, default=None
-        Size of a bootstrap sample. A float is a fraction of the number of samples, in (0, 1]; None
-        draws as many as there are samples.
+        Whether each tree is grown on a bootstrap sample or on all samples; if it is False and there
+        are `max_samples`, on samples drawn without replacement. "auto" draws bootstrap samples,
+        unless nodes learn combinations of shared atoms: such trees differ enough from each other
+        and gain more from all samples. With `oob_score`, `max_samples` or ``honest="oob"`` it
+        always draws them.
+    max_samples : int, float, str, callable or None, default=None
+        Number of samples that each tree draws, with replacement if there are bootstrap samples and
+        else without. A float is a fraction of the number of samples, in (0, 1]; a string such as
+        "n**0.7" is a power of it, and a callable returns the number for a given one. None draws as
+        many as there are samples.
     oob_score : bool or callable, default=False
         Whether to score the forest on the samples that each tree did not see. True computes the
         accuracy; a callable is called with (y_true, y_pred).
@@ -107,6 +126,8 @@ class MorfClassifier(Classification, BaseForest):
         Number of candidates that each node draws. A dictionary with fewer atoms offers all of them.
     bootstrap_ : bool
         Whether the trees of the latest fit were grown on bootstrap samples.
+    max_samples_ : int
+        Number of samples that each tree of the latest fit drew, or all of them.
     n_features_in_ : int
         Number of features of a sample.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -152,8 +173,13 @@ class MorfClassifier(Classification, BaseForest):
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         max_leaf_nodes: int | None = None,
+        min_child_fraction: float = 0.0,
+        random_split_rate: float = 0.0,
+        honest: bool | str = False,
+        honest_fraction: float = 0.5,
+        honest_prior: str = "prune",
         bootstrap: bool | str = "auto",
-        max_samples: int | float | None = None,
+        max_samples: Any = None,
         oob_score: Any = False,
         augment: Any = None,
         class_weight: Any = None,
@@ -175,6 +201,11 @@ class MorfClassifier(Classification, BaseForest):
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.min_impurity_decrease = min_impurity_decrease
         self.max_leaf_nodes = max_leaf_nodes
+        self.min_child_fraction = min_child_fraction
+        self.random_split_rate = random_split_rate
+        self.honest = honest
+        self.honest_fraction = honest_fraction
+        self.honest_prior = honest_prior
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.oob_score = oob_score
@@ -241,14 +272,33 @@ class MorfRegressor(Regression, BaseForest):
     max_leaf_nodes : int or None, default=None
         Largest number of leaves per tree; splits with the largest decrease in impurity come first.
         None sets no limit.
+    min_child_fraction : float, default=0.0
+        Each side of a split needs at least this share of the weight of its node, at most 0.5.
+    random_split_rate : float, default=0.0
+        Probability that a node draws one candidate only, so that its split is random. The theory
+        of consistent forests needs a positive rate, see :func:`consistent`.
+    honest : bool or "oob", default=False
+        Whether each tree chooses its splits by one part of its samples and fills its leaves with
+        the other. "oob" fills the leaves with all samples that the tree did not draw.
+    honest_fraction : float, default=0.5
+        Share of the samples of each tree that fill leaves where ``honest=True``. It is the same in
+        each class.
+    honest_prior : {"prune", "ignore", "empirical"}, default="prune"
+        What an honest tree does about leaves that no sample fills. "prune" removes the split, so
+        that its other side takes its place. With "ignore" the tree does not vote on samples that
+        reach such a leaf. "empirical" predicts what all samples that fill leaves of the tree
+        predict together.
     bootstrap : bool or "auto", default="auto"
-        Whether each tree is grown on a bootstrap sample or on all samples. "auto" draws bootstrap
-        samples, unless nodes learn combinations of shared atoms: such trees differ enough from each
-        other and gain more from all samples. With `oob_score` or `max_samples` it always draws
-        them.
-    max_samples : int, float or None, default=None
-        Size of a bootstrap sample. A float is a fraction of the number of samples, in (0, 1]; None
-        draws as many as there are samples.
+        Whether each tree is grown on a bootstrap sample or on all samples; if it is False and there
+        are `max_samples`, on samples drawn without replacement. "auto" draws bootstrap samples,
+        unless nodes learn combinations of shared atoms: such trees differ enough from each other
+        and gain more from all samples. With `oob_score`, `max_samples` or ``honest="oob"`` it
+        always draws them.
+    max_samples : int, float, str, callable or None, default=None
+        Number of samples that each tree draws, with replacement if there are bootstrap samples and
+        else without. A float is a fraction of the number of samples, in (0, 1]; a string such as
+        "n**0.7" is a power of it, and a callable returns the number for a given one. None draws as
+        many as there are samples.
     oob_score : bool or callable, default=False
         Whether to score the forest on the samples that each tree did not see. True computes R
         squared; a callable is called with (y_true, y_pred).
@@ -277,6 +327,8 @@ class MorfRegressor(Regression, BaseForest):
         Number of candidates that each node draws. A dictionary with fewer atoms offers all of them.
     bootstrap_ : bool
         Whether the trees of the latest fit were grown on bootstrap samples.
+    max_samples_ : int
+        Number of samples that each tree of the latest fit drew, or all of them.
     n_features_in_ : int
         Number of features of a sample.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -320,8 +372,13 @@ class MorfRegressor(Regression, BaseForest):
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         max_leaf_nodes: int | None = None,
+        min_child_fraction: float = 0.0,
+        random_split_rate: float = 0.0,
+        honest: bool | str = False,
+        honest_fraction: float = 0.5,
+        honest_prior: str = "prune",
         bootstrap: bool | str = "auto",
-        max_samples: int | float | None = None,
+        max_samples: Any = None,
         oob_score: Any = False,
         augment: Any = None,
         warm_start: bool = False,
@@ -342,6 +399,11 @@ class MorfRegressor(Regression, BaseForest):
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.min_impurity_decrease = min_impurity_decrease
         self.max_leaf_nodes = max_leaf_nodes
+        self.min_child_fraction = min_child_fraction
+        self.random_split_rate = random_split_rate
+        self.honest = honest
+        self.honest_fraction = honest_fraction
+        self.honest_prior = honest_prior
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.oob_score = oob_score

@@ -61,6 +61,22 @@ class MorfTreeClassifier(Classification):
     max_leaf_nodes : int or None, default=None
         Largest number of leaves per tree; splits with the largest decrease in impurity come first.
         None sets no limit.
+    min_child_fraction : float, default=0.0
+        Each side of a split needs at least this share of the weight of its node, at most 0.5.
+    random_split_rate : float, default=0.0
+        Probability that a node draws one candidate only, so that its split is random. The theory
+        of consistent forests needs a positive rate, see :func:`consistent`.
+    honest : bool, default=False
+        Whether the tree chooses its splits by one part of the samples and fills its leaves with the
+        other.
+    honest_fraction : float, default=0.5
+        Share of the samples of each tree that fill leaves where ``honest=True``. It is the same in
+        each class.
+    honest_prior : {"prune", "ignore", "uniform", "empirical"}, default="prune"
+        What an honest tree does about leaves that no sample fills. "prune" removes the split, so
+        that its other side takes its place. With "ignore" the tree does not vote on samples that
+        reach such a leaf. "uniform" predicts the same probability for each class, and "empirical"
+        what all samples that fill leaves of the tree predict together.
     class_weight : {"balanced", "balanced_subsample"}, dict or None, default=None
         Weights of the classes, none of them negative: a dict from label to weight, or "balanced"
         for weights in inverse proportion to the frequencies of the classes. "balanced_subsample"
@@ -119,6 +135,11 @@ class MorfTreeClassifier(Classification):
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         max_leaf_nodes: int | None = None,
+        min_child_fraction: float = 0.0,
+        random_split_rate: float = 0.0,
+        honest: bool = False,
+        honest_fraction: float = 0.5,
+        honest_prior: str = "prune",
         class_weight: Any = None,
         random_state: Any = None,
     ):
@@ -134,6 +155,11 @@ class MorfTreeClassifier(Classification):
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.min_impurity_decrease = min_impurity_decrease
         self.max_leaf_nodes = max_leaf_nodes
+        self.min_child_fraction = min_child_fraction
+        self.random_split_rate = random_split_rate
+        self.honest = honest
+        self.honest_fraction = honest_fraction
+        self.honest_prior = honest_prior
         self.class_weight = class_weight
         self.random_state = random_state
 
@@ -191,6 +217,22 @@ class MorfTreeRegressor(Regression):
     max_leaf_nodes : int or None, default=None
         Largest number of leaves per tree; splits with the largest decrease in impurity come first.
         None sets no limit.
+    min_child_fraction : float, default=0.0
+        Each side of a split needs at least this share of the weight of its node, at most 0.5.
+    random_split_rate : float, default=0.0
+        Probability that a node draws one candidate only, so that its split is random. The theory
+        of consistent forests needs a positive rate, see :func:`consistent`.
+    honest : bool, default=False
+        Whether the tree chooses its splits by one part of the samples and fills its leaves with the
+        other.
+    honest_fraction : float, default=0.5
+        Share of the samples of each tree that fill leaves where ``honest=True``. It is the same in
+        each class.
+    honest_prior : {"prune", "ignore", "empirical"}, default="prune"
+        What an honest tree does about leaves that no sample fills. "prune" removes the split, so
+        that its other side takes its place. With "ignore" the tree does not vote on samples that
+        reach such a leaf. "empirical" predicts what all samples that fill leaves of the tree
+        predict together.
     random_state : int, RandomState instance or None, default=None
         Seed of all random numbers. The same seed and samples give the same model on every platform.
 
@@ -241,6 +283,11 @@ class MorfTreeRegressor(Regression):
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         max_leaf_nodes: int | None = None,
+        min_child_fraction: float = 0.0,
+        random_split_rate: float = 0.0,
+        honest: bool = False,
+        honest_fraction: float = 0.5,
+        honest_prior: str = "prune",
         random_state: Any = None,
     ):
         self.dictionary = dictionary
@@ -255,4 +302,9 @@ class MorfTreeRegressor(Regression):
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.min_impurity_decrease = min_impurity_decrease
         self.max_leaf_nodes = max_leaf_nodes
+        self.min_child_fraction = min_child_fraction
+        self.random_split_rate = random_split_rate
+        self.honest = honest
+        self.honest_fraction = honest_fraction
+        self.honest_prior = honest_prior
         self.random_state = random_state
