@@ -32,6 +32,7 @@ morforest_group(MORFOREST_KERNELS growth
   growth/subset.cpp)
 morforest_group(MORFOREST_KERNELS forest
   forest/forest.cpp
+  forest/leaf_samples.cpp
   forest/tree_walk.cpp)
 morforest_group(MORFOREST_SUPPORT support
   atoms/atom_list.cpp
@@ -48,6 +49,7 @@ morforest_group(MORFOREST_BINDINGS bindings
   python/forest.cpp
   python/functions.cpp
   python/layout.cpp
+  python/leaf_samples.cpp
   python/table.cpp
   python/training.cpp
   python/trees.cpp)

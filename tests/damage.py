@@ -74,6 +74,7 @@ from morforest import (
 
 ROOT = Path(__file__).resolve().parent.parent
 ROWS, SHAPE = 40, (4, 6)
+WEIGHTS = np.arange(ROWS) % 3  # of samples, some of them zero
 SECONDS = 60  # that one state may take
 MEMORY = 4 << 30  # bytes that a child may address
 SLICE = 2000  # states of a child process
@@ -90,7 +91,14 @@ QUESTIONS = (  # about samples
     "apply",
     "decision_path",
     "attributions",
+    "weights",
+    "nearest",
+    "proximity",
+    "predict_quantiles",
 )
+ARGUMENTS = {"nearest": (1,), "predict_quantiles": ([0.1, 0.5, 1.0],)}  # beside the samples
+# What is the fault of the data, or of the parameters, for all that the file says.
+ANSWERS = ("X has values so large", "fit with keep_samples=True")
 
 
 # --- models ----------------------------------------------------------------------------------
@@ -109,7 +117,7 @@ def regressor(dictionary, **parameters):
     return MorfRegressor(dictionary, n_estimators=3, random_state=0, **parameters)
 
 
-def fitted(model, kind="classes", whole=True):
+def fitted(model, kind="classes", whole=True, weight=None):
     X = samples(whole)
     value = X[:, 1, 2:4].sum(axis=1) + X[:, 2, 1]
     labels = np.digitize(value, np.quantile(value, [0.3, 0.6]))
@@ -126,7 +134,7 @@ def fitted(model, kind="classes", whole=True):
         X = pd.DataFrame(X.reshape(ROWS, -1), columns=[f"x{i}" for i in range(X[0].size)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit(X, y)
+        return model.fit(X, y) if weight is None else model.fit(X, y, weight)
 
 
 MODELS = {
@@ -161,6 +169,12 @@ MODELS = {
     ),
     "shared regression": lambda: fitted(
         regressor(SharedAtoms(Mixture([Variance(2, 3), Haar(1, 2)]), 30)), "numbers"
+    ),
+    "kept samples": lambda: fitted(
+        forest(Patch(1, 3), keep_samples=True, class_weight="balanced", min_samples_leaf=2)
+    ),
+    "kept samples of numbers": lambda: fitted(
+        regressor(Patch(1, 3), keep_samples=True, max_depth=3), "numbers", weight=WEIGHTS
     ),
     "tree": lambda: fitted(MorfTreeClassifier(Patch(1, 3), random_state=0), "words"),
     "regression tree": lambda: fitted(MorfTreeRegressor(Patch(1, 3), random_state=0), "numbers"),
@@ -378,11 +392,11 @@ def use(loaded):
         for question in QUESTIONS:
             if hasattr(loaded, question):
                 try:
-                    answer = getattr(loaded, question)(rows)
+                    answer = getattr(loaded, question)(rows, *ARGUMENTS.get(question, ()))
                     if question.startswith("staged"):
                         list(answer)
-                except ValueError as error:  # the data's fault, for all that the file says
-                    if "X has values so large" not in str(error):
+                except ValueError as error:
+                    if not any(answer in str(error) for answer in ANSWERS):
                         raise
     if hasattr(loaded, "get_feature_names_out"):
         loaded.get_feature_names_out()
@@ -510,7 +524,8 @@ def write_report(path, counts, command):
         "- **unfitted**: what is left of the state is parameters alone, and the model says that it "
         "is not fitted.\n"
         "- **works**: every question can be asked, though the answers may be wrong. The error that "
-        "X has values too large for the model counts as an answer.\n"
+        "X has values too large for the model counts as an answer, and so does the one that a "
+        "forest has not kept its training samples.\n"
         "- **exception**: anything else was raised. This is a failure.\n"
         "- **crash**: the process ended, of itself or because a sanitizer found an error. This "
         "is a failure.\n\n"

@@ -318,7 +318,7 @@ class OracleForest:
         return TrainingTable(X, plan, *choose_format(X, plan.bounds))
 
     def canonical_order(self):
-        return np.lexsort((self.target, self.table().table.hash))
+        return np.lexsort((self.given_weights, self.target, self.table().table.hash))
 
     def bags(self, key):
         """Counts and weights of the rows in the tree of this key: for splits, and for leaves."""
@@ -332,7 +332,8 @@ class OracleForest:
                 weights = np.maximum(np.rint(weights * (2.0**52 / weights.sum())), 1)
             counts = oracle.bag_counts(key, weights.astype(np.int64), order, self.n_draws)
         elif "max_samples" in self.parameters:
-            counts = drawn_rows(oracle_atoms.derive(key, oracle_atoms.BAG), self.n_draws, order, all_counts)
+            bag_key = oracle_atoms.derive(key, oracle_atoms.BAG)
+            counts = drawn_rows(bag_key, self.n_draws, order, all_counts)
         drawn_by_weight = self.whole or self.parameters["bootstrap"]
         honest = self.parameters.get("honest", False)
         if not honest:

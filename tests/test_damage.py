@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from morforest import AtomFeatures
 
-STATES = 3000
+STATES = 3300
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -403,6 +403,9 @@ def boosted_numbers(**parameters):
     return MorfBoostingRegressor(HALVES, **BOOSTED | parameters)
 
 
+LARGE_LEAVES = {"min_samples_leaf": 4, "max_leaf_nodes": 25}
+
+
 def golden_cases():
     """Each frozen forest: estimator, samples, targets, sample weights."""
     X, y = digits(200)
@@ -460,6 +463,14 @@ def golden_cases():
         ("fractional weights of all", regressor(bootstrap=False), flat, target, weights / 3 + 0.5),
         ("class weights", classifier(class_weight="balanced"), flat, labels, None),
         ("class weights by bag", classifier(class_weight="balanced_subsample"), flat, labels, None),
+        ("kept samples of classes", classifier(keep_samples=True, **LARGE_LEAVES), X, y, weights),
+        (
+            "kept samples of numbers",
+            regressor(keep_samples=True, bootstrap=False, **LARGE_LEAVES),
+            flat,
+            np.floor(target),
+            weights / 3 + 0.5,
+        ),
         ("best first", classifier(max_leaf_nodes=15), X, y, None),
         ("limits", regressor(min_samples_leaf=4, max_depth=6, max_samples=0.7), flat, target, None),
         ("cut", classifier(min_impurity_decrease=0.01, min_weight_fraction_leaf=0.02), X, y, None),
@@ -588,11 +599,17 @@ def contents(case):
     """Fit, and return all that must stay: the forest's arrays, importances, predictions."""
     model, X, y, weights = case
     model.fit(X, y, sample_weight=weights)
-    return frozen_arrays(model) | {
+    found = frozen_arrays(model) | {
         "importances": model.feature_importances_,
         "split shares": model.split_shares_,
         "predictions": predictions(model, X),
     }
+    if getattr(model, "keep_samples", False):
+        found["forest weights"] = model.weights(X).toarray()
+        found["proximities"] = model.proximity(X)
+    if "forest weights" in found and hasattr(model, "predict_quantiles"):
+        found["quantiles"] = model.predict_quantiles(X, [0.0, 0.1, 0.5, 0.9, 1.0])
+    return found
 
 
 def array_hash(array):
@@ -651,6 +668,9 @@ def test_every_array_of_a_forest_is_frozen(golden):
         "importances",
         "split shares",
         "predictions",
+        "forest weights",
+        "proximities",
+        "quantiles",
     }
 
 

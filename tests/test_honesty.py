@@ -212,7 +212,8 @@ def test_targets_of_leaf_samples_do_not_change_splits(honest):
     rng = np.random.default_rng(0)
     problem.X = rng.permutation(80 * 12).reshape(80, 4, 3)  # no sample twice
     model = problem.fit()
-    (splits, _), (leaves, _) = OracleForest(problem, model).bags(oracle_atoms.tree_key(model._seed, 0))
+    key = oracle_atoms.tree_key(model._seed, 0)
+    (splits, _), (leaves, _) = OracleForest(problem, model).bags(key)
     assert not ((splits > 0) & (leaves > 0)).any()
     low, high = problem.y.min(), problem.y.max()
     before = [array.copy() for array in structure(model)]
@@ -497,3 +498,35 @@ def test_forests_without_these_parameters_are_as_before():
     for parameters in ({"honest_fraction": 0.3}, {"honest_prior": "ignore"}, {"honest": False}):
         assert_same_forest(plain, classifier(PATCH, **parameters).fit(X, y))
     assert arrays(plain)
+
+
+# --- forest weights --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("honest", [True, "oob"])
+@pytest.mark.parametrize("prior", ["prune", "empirical"])
+@pytest.mark.parametrize("criterion", ["gini", "squared_error"])
+def test_weights_of_honest_forests_give_their_predictions(criterion, prior, honest):
+    problem = honest_problem(
+        criterion, n_rows=60, honest=honest, honest_prior=prior, keep_samples=True
+    )
+    problem.sample_weight = np.random.default_rng(0).integers(0, 4, 60).astype(float)
+    model = problem.fit()
+    weights = model.weights(problem.X)
+    np.testing.assert_allclose(weights.sum(axis=1), 1)
+    if criterion == "gini":
+        marks = problem.y[:, None] == model.classes_
+        np.testing.assert_allclose(weights @ marks, model.predict_proba(problem.X), atol=1e-12)
+    else:
+        np.testing.assert_allclose(weights @ problem.y, model.predict(problem.X), rtol=1e-12)
+        median = model.predict_quantiles(problem.X, [0.5])
+        assert np.isin(median, problem.y).all()
+
+
+@pytest.mark.parametrize("prior", ["ignore", "uniform"])
+def test_leaves_without_samples_have_no_weights(prior):
+    problem = honest_problem(n_rows=40, honest_fraction=0.15, honest_prior=prior, keep_samples=True)
+    model = problem.fit()
+    for question in (model.weights, lambda X: model.nearest(X, 3)):
+        with pytest.raises(ValueError, match=f"honest_prior='{prior}'.*no training sample says"):
+            question(problem.X)

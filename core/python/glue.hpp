@@ -178,6 +178,7 @@ void bind_dictionary(nb::module_& m);
 void bind_forest(nb::module_& m);
 void bind_functions(nb::module_& m);
 void bind_layout(nb::module_& m);
+void bind_leaf_samples(nb::module_& m);
 void bind_table(nb::module_& m);
 void bind_training(nb::module_& m);
 void bind_trees(nb::module_& m);

@@ -26,6 +26,7 @@ NB_MODULE(MORFOREST_MODULE, m) {
   bind_training(m);
   bind_trees(m);
   bind_forest(m);
+  bind_leaf_samples(m);
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {
       std::rethrow_exception(p);

@@ -43,6 +43,11 @@ class TreeBags:
             return TreeBags(count, weight, count, weight)
         return TreeBags(count, weight, tile(self.leaf_count), tile(self.leaf_weight))
 
+    @property
+    def times_used(self) -> np.ndarray:
+        """How often a tree has used a row for its splits or its leaves."""
+        return self.count if self.leaf_count is self.count else self.count + self.leaf_count
+
 
 @dataclass(frozen=True)
 class Bagging:

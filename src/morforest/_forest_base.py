@@ -12,10 +12,12 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from morforest import _parameters as check
 from morforest import _validation as validation
-from morforest._estimator import BaseEnsemble, BaseMorf, ClassLabels
+from morforest._estimator import BaseMorf, ClassLabels
 from morforest._fixed_point import blocks
-from morforest._grow import GrowthTask, grow_trees, sum_out_of_bag
+from morforest._forest_weights import ForestWeights
+from morforest._grow import GrowthTask, collect_leaf_samples, grow_trees, sum_out_of_bag
 from morforest._grown_trees import GrownTrees
+from morforest._leaf_samples import LeafSamples
 from morforest._model import Forest
 from morforest._training import (
     BaggingSettings,
@@ -75,7 +77,7 @@ class BaseTrees(BaseMorf):
                 self.dictionary_ = resolved.dictionary
                 self.bootstrap_ = task.bagging.draws > 0 and task.bagging.replace
                 self.max_features_ = task.rule.candidates
-                self._note_trees(task, before)
+                self._note_trees(task, data, before)
         self._score(task, data)
 
     def _n_trees(self) -> int:
@@ -88,7 +90,7 @@ class BaseTrees(BaseMorf):
         """Return the forest that the new trees will follow, if there is one."""
         return None
 
-    def _note_trees(self, task: GrowthTask, before: Forest | None) -> None:
+    def _note_trees(self, task: GrowthTask, data: TrainingData, before: Forest | None) -> None:
         """Remember what later fits need to know about the trees that were grown."""
 
     def _score(self, task: GrowthTask, data: TrainingData) -> None:
@@ -150,7 +152,7 @@ class BaseTrees(BaseMorf):
         return forest.predict(X, self._jobs())
 
 
-class BaseForest(BaseEnsemble, BaseTrees):
+class BaseForest(ForestWeights, BaseTrees):
     """What only forests have: many trees, bootstrap samples, warm starts, out-of-bag scores."""
 
     n_estimators: int
@@ -158,6 +160,7 @@ class BaseForest(BaseEnsemble, BaseTrees):
     max_samples: Any
     oob_score: Any
     max_samples_: int
+    keep_samples: bool
     oob_score_: float
     _some_saw_all: bool = False  # some trees had no bootstrap sample
     _n_samples: int  # of the latest fit, each as often as its whole-number weight
@@ -187,6 +190,7 @@ class BaseForest(BaseEnsemble, BaseTrees):
             raise ValueError(f'bootstrap must be True, False or "auto", got {self.bootstrap!r}.')
         if not callable(self.oob_score):
             check.check_flag("oob_score", self.oob_score)
+        check.check_flag("keep_samples", self.keep_samples)
         if self.oob_score and not self.bootstrap and self.max_samples is None:
             raise ValueError(
                 "oob_score needs bootstrap=True, or max_samples: otherwise every tree sees all "
@@ -224,6 +228,8 @@ class BaseForest(BaseEnsemble, BaseTrees):
                 "oob_score needs trees that did not see every row, but some of an earlier fit did: "
                 "fit a new model with bootstrap=True, or add trees without oob_score."
             )
+        if self.keep_samples:
+            self._require_same_samples(data)
         if self.n_estimators < before.n_trees:
             raise ValueError(
                 f"n_estimators={self.n_estimators} must be at least the {before.n_trees} trees "
@@ -231,11 +237,39 @@ class BaseForest(BaseEnsemble, BaseTrees):
             )
         return before
 
-    def _note_trees(self, task: GrowthTask, before: Forest | None) -> None:
+    def _require_same_samples(self, data: TrainingData) -> None:
+        """Raise unless new trees may share the kept samples of those grown before."""
+        if self._leaf_samples is None:
+            raise ValueError(
+                "keep_samples=True needs the samples of all trees, but those of an earlier fit "
+                "were not kept: fit a new model, or add trees with keep_samples=False."
+            )
+        if not self._leaf_samples.are_of(data.X, data.target, data.kept, data.n_given):
+            raise ValueError(
+                "keep_samples=True needs the same X and y, and weights of zero for the same "
+                "samples, in each fit with warm_start: fit a new model to other samples, or add "
+                "trees with keep_samples=False."
+            )
+
+    def _note_trees(self, task: GrowthTask, data: TrainingData, before: Forest | None) -> None:
         bagging = task.bagging
         self._some_saw_all = not bagging.draws or (before is not None and self._some_saw_all)
         self._n_samples = int(bagging.count.sum())
         self.max_samples_ = bagging.draws or self._n_samples
+        earlier, self._leaf_samples = self._leaf_samples, None
+        if self.keep_samples:
+            self._keep_samples(task, data, earlier if before is not None else None)
+
+    def _keep_samples(
+        self, task: GrowthTask, data: TrainingData, earlier: LeafSamples | None
+    ) -> None:
+        """Keep which samples fill the leaves of the trees that were grown, after earlier ones."""
+        forest = self._fitted()
+        trees = range(earlier.n_trees if earlier else 0, forest.n_trees)
+        found = collect_leaf_samples(
+            task, forest, trees, data.target, data.kept, data.n_given, self.n_jobs
+        )
+        self._leaf_samples = found if earlier is None else earlier.followed_by(found)
 
     def _score(self, task: GrowthTask, data: TrainingData) -> None:
         for name in ("oob_score_", "oob_decision_function_", "oob_prediction_"):

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from morforest._arrays import narrow
 from morforest._bagging import Bagging, TreeBags
 from morforest._fixed_point import TargetFormat
 from morforest._grown_trees import GrownTrees, assemble
+from morforest._leaf_samples import LeafSamples, digest_of, join_entries, pack_entries
 from morforest._model import Forest
 from morforest._native import core
 from morforest._parallel import count_jobs, map_in_order, over_blocks
@@ -21,7 +23,7 @@ from morforest.augment import Copier
 # Few enough calls to cost nothing, small enough ones for a smooth progress bar and even loads.
 CALLS_PER_JOB = 16
 CALL_ROWS = 1 << 14  # rows of all trees of one call
-BAG_BYTES = 1 << 28  # memory for the bags of the trees that are scored at a time
+BAG_BYTES = 1 << 28  # memory for what is held of all rows, for some trees at a time
 
 
 @dataclass(frozen=True)
@@ -57,19 +59,16 @@ class GrowthTask:
         Rows that the bag leaves out have no copies either, so that they may judge the tree.
         """
         assert self.copier is not None
-        ranks = np.empty(len(self.bagging.order), dtype=np.uint32)
-        ranks[self.bagging.order] = np.arange(len(ranks))
         drawn = self.bagging.bags(np.array([key]), stop)
         rows = np.flatnonzero(drawn.used[0])
-        copies = self.copier.copies_of(self.training_table.samples[rows], ranks[rows], int(key))
         times = 1 + self.copier.copies
-        among = np.argsort(ranks[rows])
+        among = np.argsort(self._ranks(rows))
         bags = _bags_of_core(
             drawn.tiled(rows, times),
             np.concatenate([c * len(rows) + among for c in range(times)]).astype(np.uint32),
         )
         grown = core.grow_trees(
-            self.training_table.beside(rows, copies),
+            self.beside_copies(rows, key),
             self.training_table.dictionary,
             np.array([key]),
             *bags,
@@ -78,6 +77,20 @@ class GrowthTask:
             stop,
         )
         return GrownTrees.from_core(self.training_table.layout, grown)
+
+    def _ranks(self, rows: np.ndarray) -> np.ndarray:
+        """Return the places of rows in canonical order."""
+        ranks = np.empty(len(self.bagging.order), dtype=np.uint32)
+        ranks[self.bagging.order] = np.arange(len(ranks))
+        found: np.ndarray = ranks[rows]
+        return found
+
+    def beside_copies(self, rows: np.ndarray, key: np.uint64) -> core.Table:
+        """Return a table of some rows, followed by the copies of them that a tree has."""
+        assert self.copier is not None
+        samples = self.training_table.samples[rows]
+        copies = self.copier.copies_of(samples, self._ranks(rows), int(key))
+        return self.training_table.beside(rows, copies)
 
     def assemble(self, grown: list[GrownTrees], before: Forest | None) -> Forest:
         """Make a forest of trees that were grown, following those of a forest grown before."""
@@ -121,6 +134,73 @@ def sum_out_of_bag(
 
         over_blocks(add, shape, n_jobs)
     return sums, votes
+
+
+def collect_leaf_samples(
+    task: GrowthTask,
+    forest: Forest,
+    trees: range,
+    target: np.ndarray,
+    kept: np.ndarray | None,
+    n_given: int,
+    n_jobs: int | None,
+) -> LeafSamples:
+    """Find the training samples in the leaves of some trees of a forest; see `LeafSamples`."""
+    size = max(1, BAG_BYTES // (4 * len(target)))
+    lists, drawn = [], []
+    for first in range(0, len(trees), size):
+        some = trees[first : first + size]
+        leaf = _leaves_of_rows(task, forest, some, n_jobs)
+        for tree, key, leaves in zip(some, task.keys(some), leaf, strict=True):
+            bags = task.bagging.bags(np.array([key]), core.StopFlag())
+            lists.append(_lists_of_tree(task, forest, tree, key, leaves, bags))
+            drawn.append(narrow(bags.times_used[0]))
+    begin, entries = zip(*lists, strict=True)
+    nodes = forest.tree_begin.astype(np.int64)[trees.start : trees.stop + 1]
+    return LeafSamples(
+        nodes - nodes[0],
+        np.concatenate(begin),
+        join_entries(list(entries)),
+        np.stack(drawn),
+        target,
+        n_given,
+        kept,
+        digest_of(task.training_table.samples),
+    )
+
+
+def _leaves_of_rows(
+    task: GrowthTask, forest: Forest, trees: range, n_jobs: int | None
+) -> np.ndarray:
+    """Return the leaf of each row in some trees (trees, rows); none where trees have copies."""
+    shape = task.training_table.X.shape
+    leaf = np.zeros((len(trees), shape[0] if task.copier is None else 0), dtype=np.int32)
+
+    def find(part: slice) -> None:
+        table = task.training_table.part(part)
+        for i, tree in enumerate(trees):
+            leaf[i, part] = forest.find_leaves(tree, table)
+
+    if task.copier is None:
+        over_blocks(find, shape, n_jobs)
+    return leaf
+
+
+def _lists_of_tree(
+    task: GrowthTask, forest: Forest, tree: int, key: np.uint64, leaf: np.ndarray, bags: TreeBags
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the list of each node of a tree begins, and the entries of the lists."""
+    nodes = int(forest.tree_begin[tree + 1]) - int(forest.tree_begin[tree])
+    row = np.flatnonzero(bags.leaf_count[0]).astype(np.uint32)
+    leaf, weight = leaf[row] if task.copier is None else leaf, bags.leaf_weight[0][row]
+    if task.copier is not None:
+        leaf = forest.find_leaves(tree, task.beside_copies(row, key))
+        # The core takes rows in increasing order, and each copy with its sample.
+        times = 1 + task.copier.copies
+        leaf = np.ascontiguousarray(leaf.reshape(times, -1).T).ravel()
+        row, weight = np.repeat(row, times), np.repeat(weight, times)
+    begin, row, weight = core.group_by_leaf(leaf, row, weight, nodes)
+    return begin, pack_entries(row, weight)
 
 
 class _Stop:

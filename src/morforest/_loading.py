@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from morforest._arrays import refusing, widen
 from morforest._atoms import AtomList
 from morforest._fixed_point import CellFormat
+from morforest._leaf_samples import LeafSamples
 from morforest._model import Forest
 from morforest._parameters import check_jobs
 from morforest.dictionary._base import Dictionary
@@ -68,6 +69,7 @@ def check_trees(estimator: Any) -> None:
     if "max_iter" not in estimator._get_param_names():  # trees of a forest, and not rounds
         require(forest.class_count == classes, "the leaves do not fit the classes")
         require(classes > 0 or forest.values == 1, "leaves of several values")
+        check_leaf_samples(getattr(estimator, "_leaf_samples", None), forest)
         if hasattr(estimator, "max_samples_"):
             drawn, given = estimator.max_samples_, estimator._n_samples
             require(
@@ -89,6 +91,13 @@ def check_trees(estimator: Any) -> None:
         type(estimator.n_iter_) is int and estimator.n_iter_ == forest.n_trees,
         "n_iter_ is not the number of trees",
     )
+
+
+def check_leaf_samples(samples: Any, forest: Forest) -> None:
+    """Check the training samples of leaves, if a forest keeps them."""
+    if samples is not None:
+        require(isinstance(samples, LeafSamples), "_leaf_samples are no samples of leaves")
+        samples.check(forest)
 
 
 def check_features(estimator: Any) -> None:

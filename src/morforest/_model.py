@@ -244,6 +244,11 @@ class Forest:
         """Add one tree's posterior for some rows of a training table to `out`, and its votes."""
         self._core.add_tree(tree, table, rows, out, votes)
 
+    def find_leaves(self, tree: int, table: core.Table) -> np.ndarray:
+        """Return the leaf of each row of a training table in one tree."""
+        leaves: np.ndarray = self._core.find_leaves(tree, table)
+        return leaves
+
     # -- structure
 
     def is_split(self) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from morforest._forest_base import BaseForest, Classification, Regression
+from morforest._forest_weights import QuantilePrediction
 
 __all__ = ["MorfClassifier", "MorfRegressor"]
 
@@ -93,6 +94,10 @@ class MorfClassifier(Classification, BaseForest):
     oob_score : bool or callable, default=False
         Whether to score the forest on the samples that each tree did not see. True computes the
         accuracy; a callable is called with (y_true, y_pred).
+    keep_samples : bool, default=False
+        Whether the fitted forest keeps which training samples fill each leaf, which `weights` and
+        `nearest` need. This takes about six bytes per tree and training sample. With `warm_start`,
+        all fits need the same samples.
     augment : ImageCopies, SeriesCopies or None, default=None
         Copies of its samples that each tree draws and also learns from. Out-of-bag scores remain
         honest, because a tree sees copies of its own samples only.
@@ -181,6 +186,7 @@ class MorfClassifier(Classification, BaseForest):
         bootstrap: bool | str = "auto",
         max_samples: Any = None,
         oob_score: Any = False,
+        keep_samples: bool = False,
         augment: Any = None,
         class_weight: Any = None,
         warm_start: bool = False,
@@ -209,6 +215,7 @@ class MorfClassifier(Classification, BaseForest):
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.oob_score = oob_score
+        self.keep_samples = keep_samples
         self.augment = augment
         self.class_weight = class_weight
         self.warm_start = warm_start
@@ -217,7 +224,7 @@ class MorfClassifier(Classification, BaseForest):
         self.verbose = verbose
 
 
-class MorfRegressor(Regression, BaseForest):
+class MorfRegressor(Regression, QuantilePrediction, BaseForest):
     """A random forest that predicts numbers from data with shape.
 
     Each split compares the value of an atom, in the simplest case a weighted sum of some features,
@@ -302,6 +309,10 @@ class MorfRegressor(Regression, BaseForest):
     oob_score : bool or callable, default=False
         Whether to score the forest on the samples that each tree did not see. True computes R
         squared; a callable is called with (y_true, y_pred).
+    keep_samples : bool, default=False
+        Whether the fitted forest keeps which training samples fill each leaf, which `weights`,
+        `nearest` and `predict_quantiles` need. This takes about six bytes per tree and training
+        sample. With `warm_start`, all fits need the same samples.
     augment : ImageCopies, SeriesCopies or None, default=None
         Copies of its samples that each tree draws and also learns from. Out-of-bag scores remain
         honest, because a tree sees copies of its own samples only.
@@ -380,6 +391,7 @@ class MorfRegressor(Regression, BaseForest):
         bootstrap: bool | str = "auto",
         max_samples: Any = None,
         oob_score: Any = False,
+        keep_samples: bool = False,
         augment: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -407,6 +419,7 @@ class MorfRegressor(Regression, BaseForest):
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.oob_score = oob_score
+        self.keep_samples = keep_samples
         self.augment = augment
         self.warm_start = warm_start
         self.n_jobs = n_jobs

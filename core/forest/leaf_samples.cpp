@@ -1,0 +1,282 @@
+#include "forest/leaf_samples.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+namespace morf {
+
+namespace {
+
+constexpr std::size_t lists_ahead = 8, entries_ahead = 4;  // trees whose lists are fetched while others are read
+constexpr int block_bits = 10;  // of the number of blocks of targets whose weights are added up together
+
+void require(bool condition) {
+  if (!condition) throw std::invalid_argument("damaged forest: the samples of leaves do not fit the trees");
+}
+
+void fetch([[maybe_unused]] const void* address) {
+#if defined(__GNUC__)
+  __builtin_prefetch(address);
+#endif
+}
+
+// A sum for each row. Rows that have one are marked, so that they are found again in order without sorting.
+class RowSums {
+ public:
+  explicit RowSums(std::size_t rows) : sum_(rows), marked_(rows / 64 + 1) {}
+  void add(std::uint32_t row, double amount) {
+    sum_[row] += amount;
+    marked_[row / 64] |= std::uint64_t{1} << (row % 64);
+  }
+  // Calls use(row, sum) with each row that has a sum, in increasing order, and begins anew.
+  template <class Use>
+  void take(Use use) {
+    for (std::size_t word = 0; word < marked_.size(); ++word)
+      for (std::uint64_t bits = std::exchange(marked_[word], 0); bits != 0; bits &= bits - 1) {
+        const std::size_t row = 64 * word + static_cast<std::size_t>(std::countr_zero(bits));
+        use(static_cast<std::uint32_t>(row), std::exchange(sum_[row], 0.0));
+      }
+  }
+
+ private:
+  std::vector<double> sum_;
+  std::vector<std::uint64_t> marked_;
+};
+
+// The weights of a tree have a sum below 2^32, once that is checked.
+template <class Sum = std::uint32_t, class Entry>
+Sum sum_weights(std::span<const Entry> list) {
+  Sum sum = 0;
+  for (const Entry entry : list) sum += weight_of(entry);
+  return sum;
+}
+
+}  // namespace
+
+NodeLists group_by_leaf(std::span<const std::int32_t> leaf, std::span<const std::uint32_t> row,
+                        std::span<const std::uint32_t> weight, std::size_t nodes) {
+  if (leaf.size() != row.size() || row.size() != weight.size() || row.size() > std::numeric_limits<std::uint32_t>::max())
+    throw std::invalid_argument("leaves, rows and weights need one entry each");
+  std::vector<std::uint32_t> end(nodes + 1);
+  for (const std::int32_t node : leaf) {
+    if (node < 0 || static_cast<std::size_t>(node) >= nodes) throw std::invalid_argument("no such leaf");
+    ++end[node + 1];
+  }
+  for (std::size_t node = 0; node < nodes; ++node) end[node + 1] += end[node];
+  NodeLists sorted{end, std::vector<std::uint32_t>(row.size()), std::vector<std::uint32_t>(row.size())};
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const std::uint32_t place = end[leaf[i]]++;
+    sorted.row[place] = row[i];
+    sorted.weight[place] = weight[i];
+  }
+  std::size_t made = 0, read = 0;
+  for (std::size_t node = 0; node < nodes; ++node) {
+    const std::size_t first = made, last = sorted.begin[node + 1];
+    sorted.begin[node] = static_cast<std::uint32_t>(first);
+    for (; read < last; ++read) {
+      if (made > first && sorted.row[made - 1] == sorted.row[read]) {
+        sorted.weight[made - 1] += sorted.weight[read];
+        continue;
+      }
+      sorted.row[made] = sorted.row[read];
+      sorted.weight[made++] = sorted.weight[read];
+    }
+  }
+  sorted.begin[nodes] = static_cast<std::uint32_t>(made);
+  sorted.row.resize(made);
+  sorted.weight.resize(made);
+  return sorted;
+}
+
+LeafSamples::LeafSamples(std::span<const std::int64_t> tree_begin, std::span<const std::uint32_t> begin, Entries entries,
+                         std::size_t rows)
+    : tree_begin_(tree_begin), begin_(begin), entries_(entries), rows_(rows) {
+  require(tree_begin_.size() > 1 && tree_begin_.front() == 0);
+  first_.assign(1, 0);
+  for (std::size_t tree = 0; tree < trees(); ++tree) {
+    require(tree_begin_[tree] < tree_begin_[tree + 1]);
+    const std::size_t end = static_cast<std::size_t>(tree_begin_[tree + 1]) + tree;
+    require(end < begin_.size());
+    first_.push_back(first_.back() + begin_[end]);
+  }
+  require(begin_.size() == static_cast<std::size_t>(tree_begin_.back()) + trees());
+  std::visit([&](auto of_trees) { check(of_trees); }, entries_);
+}
+
+template <class Entry>
+void LeafSamples::check(std::span<const Entry> entries) const {
+  require(first_.back() == entries.size());
+  for (std::size_t tree = 0; tree < trees(); ++tree) {
+    const std::uint32_t* begin = begin_.data() + tree_begin_[tree] + tree;
+    const auto of_tree = entries.subspan(first_[tree], first_[tree + 1] - first_[tree]);
+    // A tree whose leaves are all empty would say nothing.
+    require(begin[0] == 0 && !of_tree.empty() && sum_weights<std::uint64_t>(of_tree) < std::uint64_t{1} << 32);
+    for (std::size_t node = 0; node < tree_size(tree); ++node) {
+      require(begin[node] <= begin[node + 1] && begin[node + 1] <= of_tree.size());
+      // Each row of a list comes once, in increasing order.
+      for (std::size_t i = begin[node]; i < begin[node + 1]; ++i)
+        require(row_of(of_tree[i]) < rows_ && weight_of(of_tree[i]) > 0 &&
+                (i == begin[node] || row_of(of_tree[i - 1]) < row_of(of_tree[i])));
+    }
+  }
+}
+
+// Calls use(list) with the entries of a sample's leaf in each tree; those of all leaves stand for an empty one.
+template <class Entry, class Use>
+void LeafSamples::each_leaf(std::span<const Entry> entries, const std::int32_t* leaf, Use use) const {
+  const auto bounds = [&](std::size_t tree) { return begin_.data() + tree_begin_[tree] + tree + leaf[tree]; };
+  for (std::size_t tree = 0; tree < trees(); ++tree) {
+    if (tree + lists_ahead < trees()) {
+      fetch(bounds(tree + lists_ahead));
+      fetch(entries.data() + first_[tree + entries_ahead] + *bounds(tree + entries_ahead));
+    }
+    const std::uint32_t* begin = bounds(tree);
+    if (begin[0] < begin[1]) use(entries.subspan(first_[tree] + begin[0], begin[1] - begin[0]));
+    else use(entries.subspan(first_[tree], first_[tree + 1] - first_[tree]));
+  }
+}
+
+// Adds each tree's shares to the sums of their rows.
+template <class Sums>
+void LeafSamples::add_up(const std::int32_t* leaf, Sums& sums) const {
+  std::visit(
+      [&](auto entries) {
+        each_leaf(entries, leaf, [&](auto list) {
+          const double scale = 1.0 / static_cast<double>(sum_weights(list));
+          for (const auto entry : list) sums.add(row_of(entry), static_cast<double>(weight_of(entry)) * scale);
+        });
+      },
+      entries_);
+}
+
+void LeafSamples::weigh(const std::int32_t* leaf, std::size_t samples, SparseRows& out) const {
+  const double trees_inverse = 1.0 / static_cast<double>(trees());
+  RowSums sums(rows_);
+  for (std::size_t sample = 0; sample < samples; ++sample) {
+    add_up(leaf + sample * trees(), sums);
+    const std::size_t before = out.column.size();
+    sums.take([&](std::uint32_t row, double sum) {
+      out.column.push_back(static_cast<std::int32_t>(row));
+      out.value.push_back(sum * trees_inverse);
+    });
+    out.size.push_back(static_cast<std::int64_t>(out.column.size() - before));
+  }
+}
+
+void LeafSamples::nearest(const std::int32_t* leaf, std::size_t samples, std::size_t k, std::int64_t* row, double* weight) const {
+  const double trees_inverse = 1.0 / static_cast<double>(trees());
+  RowSums sums(rows_);
+  std::vector<std::pair<double, std::uint32_t>> found;  // sums are negated, so that the largest come first
+  for (std::size_t sample = 0; sample < samples; ++sample) {
+    add_up(leaf + sample * trees(), sums);
+    found.clear();
+    sums.take([&](std::uint32_t of, double sum) { found.emplace_back(-sum, of); });
+    const std::size_t count = std::min(k, found.size());
+    std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count), found.end());
+    for (std::size_t i = 0; i < k; ++i) {
+      row[sample * k + i] = i < count ? static_cast<std::int64_t>(found[i].second) : -1;
+      weight[sample * k + i] = i < count ? -found[i].first * trees_inverse : 0.0;
+    }
+  }
+}
+
+void LeafSamples::quantiles(const std::int32_t* leaf, std::size_t samples, const RankedTargets& targets,
+                            std::span<const double> level, double* out) const {
+  std::visit([&](auto entries) { quantiles_of(entries, leaf, samples, targets, level, out); }, entries_);
+}
+
+// Shares are listed as they come and added up by block of targets only. What lies in the few blocks that a level falls into is
+// sorted then.
+template <class Entry>
+void LeafSamples::quantiles_of(std::span<const Entry> entries, const std::int32_t* leaf, std::size_t samples,
+                               const RankedTargets& targets, std::span<const double> level, double* out) const {
+  // Shares of a leaf are whole numbers that sum to about 2^bits, and those of all trees to less than 2^64.
+  const double one = std::ldexp(1.0, 63 - static_cast<int>(std::bit_width(trees())));
+  const double tolerance = std::ldexp(1.0, -36);
+  const int width = std::bit_width(targets.value.size()), shift = width > block_bits ? width - block_bits : 0;
+  std::vector<std::uint64_t> of_block((targets.value.size() >> shift) + 1), before(level.size());
+  std::vector<std::uint8_t> wanted(of_block.size());
+  std::vector<std::size_t> block(level.size());
+  using Share = std::pair<std::uint32_t, std::uint64_t>;  // the place of a target, and its weight
+  std::vector<Share> shares, picked;
+  for (std::size_t sample = 0; sample < samples; ++sample) {
+    std::size_t count = 0;
+    std::uint64_t total = 0;
+    each_leaf(entries, leaf + sample * trees(), [&](std::span<const Entry> list) {
+      if (shares.size() < count + list.size()) shares.resize(2 * (count + list.size()));
+      const double scale = one / static_cast<double>(sum_weights(list));
+      // Locals, because the compiler must take the others for places that are written to here.
+      Share* to = shares.data() + count;
+      std::uint64_t sum = 0;
+      for (const Entry entry : list) {
+        // Below 2^63, so that the conversion is one instruction.
+        const auto share = static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<double>(weight_of(entry)) * scale));
+        const std::uint32_t rank = targets.rank[row_of(entry)];
+        *to++ = {rank, share};
+        of_block[rank >> shift] += share;
+        sum += share;
+      }
+      count += list.size();
+      total += sum;
+    });
+    const auto reached = [&](std::uint64_t up_to, double of) {
+      const double all = static_cast<double>(total);
+      return up_to > 0 && static_cast<double>(up_to) >= (of < 1.0 ? (of - tolerance) * all : all);
+    };
+    std::uint64_t up_to = 0;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < level.size(); ++i) {
+      while (!reached(up_to + of_block[at], level[i])) up_to += of_block[at++];
+      block[i] = at;
+      before[i] = up_to;
+      wanted[at] = 1;
+    }
+    picked.clear();
+    for (const Share& share : std::span(shares).first(count))
+      if (wanted[share.first >> shift]) picked.push_back(share);
+    std::sort(picked.begin(), picked.end());
+    const Share* next = picked.data();
+    std::uint32_t rank = 0;
+    for (std::size_t i = 0; i < level.size(); ++i) {
+      if (i == 0 || block[i] != block[i - 1]) {
+        while (next->first >> shift < block[i]) ++next;
+        up_to = before[i];
+      }
+      for (bool behind = i == 0 || block[i] != block[i - 1]; behind || !reached(up_to, level[i]); behind = false) {
+        rank = next->first;
+        for (; next != picked.data() + picked.size() && next->first == rank; ++next) up_to += next->second;
+      }
+      out[sample * level.size() + i] = targets.value[rank];
+    }
+    for (const std::size_t of : block) wanted[of] = 0;
+    std::fill(of_block.begin(), of_block.end(), 0);
+  }
+}
+
+void share_leaves(const std::int32_t* leaf, std::size_t samples, const std::int32_t* other_leaf, std::size_t others,
+                  std::size_t trees, double* out) {
+  std::fill_n(out, samples * others, 0.0);
+  std::vector<std::uint32_t> end, listed(others);
+  for (std::size_t tree = 0; tree < trees; ++tree) {
+    std::int32_t last = 0;
+    for (std::size_t j = 0; j < others; ++j) last = std::max(last, other_leaf[j * trees + tree]);
+    // The others by leaf: those of leaf l stand from end[l - 1] to end[l] once all are listed.
+    end.assign(static_cast<std::size_t>(last) + 2, 0);
+    for (std::size_t j = 0; j < others; ++j) ++end[other_leaf[j * trees + tree] + 1];
+    for (std::size_t l = 0; l <= static_cast<std::size_t>(last); ++l) end[l + 1] += end[l];
+    for (std::size_t j = 0; j < others; ++j) listed[end[other_leaf[j * trees + tree]]++] = static_cast<std::uint32_t>(j);
+    for (std::size_t i = 0; i < samples; ++i) {
+      const std::int32_t own = leaf[i * trees + tree];
+      if (own > last) continue;
+      double* const shared = out + i * others;
+      for (std::uint32_t j = own > 0 ? end[own - 1] : 0; j < end[own]; ++j) shared[listed[j]] += 1.0;
+    }
+  }
+  for (std::size_t i = 0; i < samples * others; ++i) out[i] /= static_cast<double>(trees);
+}
+
+}  // namespace morf
