@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import functools
 import io
 import pickle
@@ -95,7 +96,10 @@ QUESTIONS = (  # about samples
     "nearest",
     "proximity",
     "predict_quantiles",
+    "predict_interval",
+    "predict_set",
 )
+CALIBRATED = ("predict_interval", "predict_quantiles", "predict_set")  # not of every boosted model
 ARGUMENTS = {"nearest": (1,), "predict_quantiles": ([0.1, 0.5, 1.0],)}  # beside the samples
 # What is the fault of the data, or of the parameters, for all that the file says.
 ANSWERS = ("X has values so large", "fit with keep_samples=True")
@@ -192,6 +196,19 @@ MODELS = {
             SharedAtoms(Patch(1, 3), 20), max_iter=3, random_state=0, loss="poisson"
         ),
         "counts",
+    ),
+    "boosting with intervals": lambda: fitted(
+        MorfBoostingRegressor(Patch(1, 3), max_iter=3, calibration_folds=2, random_state=0),
+        "numbers",
+    ),
+    "boosting with sets": lambda: fitted(
+        MorfBoostingClassifier(Axis(), max_iter=3, calibration_folds=2, random_state=0)
+    ),
+    "boosting of a quantile": lambda: fitted(
+        MorfBoostingRegressor(
+            Axis(), loss="quantile", max_iter=3, calibration_folds=2, random_state=0
+        ),
+        "numbers",
     ),
     "atom features": lambda: fitted(AtomFeatures(Patch(1, 3), 30, random_state=0)),
     "atom features, pooled": lambda: fitted(
@@ -390,6 +407,9 @@ def use(loaded):
             # Names of the same kind make a good model, whatever they were before.
             rows = pd.DataFrame(rows, columns=loaded.feature_names_in_)
         for question in QUESTIONS:
+            uncalibrated = getattr(loaded, "_calibration", True) is None
+            if question in CALIBRATED and uncalibrated:
+                continue
             if hasattr(loaded, question):
                 try:
                     answer = getattr(loaded, question)(rows, *ARGUMENTS.get(question, ()))
@@ -406,6 +426,9 @@ def use(loaded):
         repr(loaded.splits_)
         for tree in loaded.splits_:
             repr(tree)
+        with contextlib.suppress(ValueError):  # of atoms that are not linear
+            leaf = int(loaded.apply(rows)[0, 0])
+            loaded.polytope(0, leaf).contains(samples())
     if hasattr(loaded, "features_"):  # the atoms of a linear model
         use(loaded.features_)
     pickle.dumps(loaded)

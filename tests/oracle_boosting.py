@@ -257,3 +257,72 @@ class Boosting:
             count * self.weights[row] for row, count in zip(rows.target, rows.counts, strict=True)
         ]
         return self.learning_rate * np.array([quantile_of(residuals, weights, self.quantile)])
+
+
+# Calibration: models that leave one fold out, and what is learned from them.
+
+
+def deal(order: Sequence[int], classes: Sequence[int] | None, folds: int) -> list[list[int]]:
+    """Rows in canonical order, class after class, dealt out like cards."""
+    rows = sorted(order, key=lambda row: 0 if classes is None else classes[row])
+    return [[row for place, row in enumerate(rows) if place % folds == k] for k in range(folds)]
+
+
+@dataclass
+class CrossFit:
+    """Models without one fold each, in step, until what they leave out is no longer better."""
+
+    models: Sequence[Boosting]
+    folds: Sequence[Sequence[int]]
+    loss: Callable  # of all scores
+
+    def run(self, rounds: int, patience: int | None, tol: float) -> tuple[np.ndarray, list[float]]:
+        """The scores of each row by the model without it, in the best round, and all losses."""
+        losses, kept, best, best_round = [], None, math.inf, 0
+        for number in range(rounds):
+            scores = np.empty_like(self.models[0].scores)
+            for model, fold in zip(self.models, self.folds, strict=True):
+                model.round(number)
+                scores[fold] = model.scores[fold]
+            losses.append(self.loss(scores))
+            if patience is None or losses[-1] < best - tol:
+                kept, best, best_round = scores, losses[-1], number + 1
+            elif number + 1 - best_round >= patience:
+                break
+        return kept, losses
+
+
+def conformal_quantile(values: Sequence[float], weights: Sequence[float], q: float) -> float:
+    """Where the next value is below with probability q, if it is as likely in any gap of them."""
+    pairs = sorted(zip(values, weights, strict=True))
+    total = 0.0
+    for _, weight in pairs:
+        total += weight
+    wanted, below, last = q * (total + total / len(pairs)), 0.0, None
+    for value, weight in pairs:
+        below += weight
+        if wanted <= below:
+            if last is None:
+                return value if wanted == below else -math.inf
+            share = (wanted - (below - weight)) / weight
+            return last + share * (value - last)
+        last = value
+    return math.inf
+
+
+def class_set(
+    probabilities: Sequence[Sequence[float]],
+    true: Sequence[float],
+    weights: Sequence[float],
+    folds: Sequence[Sequence[int]],
+    level: float,
+) -> list[bool]:
+    """Classes of one sample, whose probabilities the model without each fold has given."""
+    mean = sum(weights) / len(weights)
+    found = []
+    for k in range(len(probabilities[0])):
+        below = mean
+        for number, fold in enumerate(folds):
+            below += sum(weights[row] for row in fold if true[row] <= probabilities[number][k])
+        found.append(below > (1 - level) * (sum(weights) + mean))
+    return found

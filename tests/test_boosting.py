@@ -80,6 +80,7 @@ def problems(draw, rows):
         "l2_regularization": draw(st.sampled_from([0.0, 0.3, 1.0])),
         "learning_rate": draw(st.sampled_from([0.1, 1.0])),
         "random_state": draw(st.integers(0, 1000)),
+        "calibration_folds": None,
     }
     if draw(SELDOM):
         parameters["max_leaf_nodes"] = draw(st.integers(2, 5))
@@ -119,8 +120,11 @@ def steps_of(parameters, classes):
             return oracle_boosting.quantile_steps(parameters["quantile"])
 
 
-def the_oracle(problem, model):
-    """The rounds that a problem must give, with the formats that the model chose."""
+def the_oracle(problem, model, held_out=(), scores=None):
+    """The rounds that a problem must give, with the formats that the model chose.
+
+    Some rows may be held out, and scores may start elsewhere than the model's.
+    """
     n_rows, parameters = len(problem.X), problem.parameters
     form = cell_format_of(model._forest)
     flat = problem.X.reshape(n_rows, -1)
@@ -140,6 +144,7 @@ def the_oracle(problem, model):
     weights = np.ones(n_rows) if problem.sample_weight is None else problem.sample_weight
     whole = bool((weights == np.rint(weights)).all())
     copies = weights.astype(int) if whole else np.ones(n_rows, dtype=int)
+    copies[list(held_out)] = 0
     X = to_core_dtype(flat)
     plan = resolve(given, problem.X.shape[1:])
     table = TrainingTable(X, plan, *choose_format(X, plan.bounds))
@@ -151,7 +156,7 @@ def the_oracle(problem, model):
     rounds = oracle_boosting.Boosting(
         cells=cells,
         y=y,
-        scores=np.tile(model._baseline, (n_rows, 1)),
+        scores=np.tile(model._baseline if scores is None else scores, (n_rows, 1)),
         steps=steps_of(parameters, len(getattr(model, "classes_", ()))),
         dictionary=dictionary,
         growth=oracle.Growth(
@@ -644,7 +649,8 @@ BAD = {
     "max_leaf_nodes": [1],
     "min_samples_leaf": [0, 1.5, None, "few"],
     "l2_regularization": [-1, math.nan, "much"],
-    "early_stopping": ["auto", 1],
+    "early_stopping": ["always", 1],
+    "calibration_folds": [1, 2.5, "auto", True],
     "validation_fraction": [0, 1, "some"],
     "n_iter_no_change": [0],
     "tol": [-1],

@@ -513,7 +513,22 @@ def golden_cases():
             None,
         ),
         ("boosted by default", MorfBoostingClassifier(max_iter=4, random_state=0), X, y, None),
-        ("boosted quantile", boosted_numbers(loss="quantile", quantile=0.3), flat, target, None),
+        (
+            "boosted quantile",
+            boosted_numbers(loss="quantile", quantile=0.3, calibration_folds=None),
+            flat,
+            target,
+            None,
+        ),
+        (
+            "boosted quantile, calibrated",
+            boosted_numbers(loss="quantile", quantile=0.3),
+            flat,
+            target,
+            weights,
+        ),
+        ("boosted intervals", boosted_numbers(calibration_folds=3), flat, target, None),
+        ("boosted sets", boosted(HALVES, calibration_folds=3), flat, labels, weights / 3 + 0.5),
         ("boosted counts", boosted_numbers(loss="poisson"), flat, np.abs(target), None),
         ("pooled max", classifier(Patch(1, 4, pool="max")), X, y, None),
         ("pooled min, wrap", classifier(Patch(1, 4, boundary="wrap", pool="min")), X, y, None),
@@ -609,6 +624,9 @@ def contents(case):
         found["proximities"] = model.proximity(X)
     if "forest weights" in found and hasattr(model, "predict_quantiles"):
         found["quantiles"] = model.predict_quantiles(X, [0.0, 0.1, 0.5, 0.9, 1.0])
+    if getattr(model, "_calibration", None) is not None:
+        numbers = hasattr(model, "predict_interval")
+        found["calibration"] = model.predict_interval(X) if numbers else model.predict_set(X)
     return found
 
 
@@ -671,6 +689,7 @@ def test_every_array_of_a_forest_is_frozen(golden):
         "forest weights",
         "proximities",
         "quantiles",
+        "calibration",
     }
 
 

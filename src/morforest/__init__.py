@@ -1,6 +1,7 @@
 """Random forests for data with shape: images, time series, EEG, volumes."""
 
 from morforest._attribution import Attributions
+from morforest._polytope import Polytope
 from morforest._splits import Splits, TreeSplits
 from morforest.augment import ImageCopies, SeriesCopies
 from morforest.boosting import MorfBoostingClassifier, MorfBoostingRegressor
@@ -53,6 +54,7 @@ __all__ = [
     "MorfTreeRegressor",
     "Pair",
     "Patch",
+    "Polytope",
     "Raw",
     "SeriesCopies",
     "SharedAtoms",

@@ -7,18 +7,29 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 
 from morforest import _parameters as check
 from morforest import _validation as validation
 from morforest._attribution import Attributions, attribute, shaped
+from morforest._calibration import (
+    Calibration,
+    ClassCalibration,
+    CrossFit,
+    ErrorCalibration,
+    cross_fit,
+    deal_folds,
+)
 from morforest._estimator import BaseEnsemble
 from morforest._grown_trees import GrownTrees, assemble
+from morforest._loading import check_trees, is_finite, require, restore
 from morforest._model import Forest
 from morforest._native import core
 from morforest._progress import Progress
 from morforest._rounds import Boosting
 from morforest._training import (
     BoostingSettings,
+    TrainingData,
     prepare_boosting,
     resolve_for,
     samples_of_leaf,
@@ -26,6 +37,8 @@ from morforest._training import (
 )
 from morforest.dictionary import Axis, Mixture
 from morforest.dictionary._base import ResolvedDictionary, seed_from
+
+DEFAULT_FOLDS = 5  # of quantile losses
 
 
 class BaseBoosting(BaseEnsemble):
@@ -36,18 +49,22 @@ class BaseBoosting(BaseEnsemble):
     subsample: float | str
     min_samples_leaf: int | float | str
     l2_regularization: float
-    early_stopping: bool
+    early_stopping: bool | str
     validation_fraction: float
     n_iter_no_change: int
     tol: float
+    calibration_folds: int | str | None
     n_iter_: int
     train_score_: np.ndarray
     validation_score_: np.ndarray
     subsample_: float
     min_samples_leaf_: int
+    calibration_folds_: int | None
     _baseline: np.ndarray  # scores before the first round
     _fitted_loss: tuple[Any, ...]
     _exponent: int = 0  # targets were divided by two to this power
+    _calibration: Calibration | None = None
+    _correction: float = 0.0  # added to the baseline, so that a quantile covers what it says
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the rounds to training samples.
@@ -82,25 +99,119 @@ class BaseBoosting(BaseEnsemble):
             self._seed = seed_from(self.random_state)
         else:
             self._check_earlier(before, data.shape)
+        folds = self._count_folds(len(data.X))
         first = before.n_trees if before else 0
         if first == self.max_iter:
             warnings.warn("warm_start with the same max_iter adds no rounds.", UserWarning, 3)
             return
+        settings = self._settings(guided, folds)
         task = prepare_boosting(
             data,
             resolved,
-            self._settings(guided),
+            settings,
             before,
             None if before is None else self.dictionary_,
             None if before is None else self._baseline,
         )
         self._baseline = task.baseline
         self._fitted_loss = self._loss_name()
-        self._run_rounds(task, first, resolved)
+        self._calibration, self.calibration_folds_ = None, folds
+        self._correction = 0.0
+        if folds is None:
+            self._run_rounds(task, first, resolved, int(self.max_iter))
+            return
+        dealt = deal_folds(task.order, data.target if data.n_classes else None, folds)
+        left_out = self._cross_fit(
+            task, dealt, settings, self._stops_early(), keep=bool(data.n_classes)
+        )
+        self._calibrate(left_out, task, dealt, data, resolved, settings)
+        self._run_rounds(task, first, resolved, left_out.rounds)
+        self.validation_score_ = left_out.losses
 
-    def _settings(self, guided: bool) -> BoostingSettings:
+    def _stops_early(self) -> bool:
+        """Say whether samples that were left out decide on the number of rounds."""
+        if isinstance(self.early_stopping, str):
+            return self._asks_for_folds()
+        return bool(self.early_stopping)
+
+    def _asks_for_folds(self) -> bool:
+        if isinstance(self.calibration_folds, str):
+            return bool(self._loss_name()[0] == "quantile")
+        return self.calibration_folds is not None
+
+    def _count_folds(self, samples: int) -> int | None:
+        """Return the number of folds, or None."""
+        if not self._asks_for_folds():
+            return None
+        if self.warm_start:
+            raise ValueError(
+                f"calibration_folds={self.calibration_folds!r} does not go with warm_start=True: "
+                "added rounds would need new models of the folds. Set one of them to None or "
+                "False."
+            )
+        if isinstance(self.calibration_folds, str):
+            return min(DEFAULT_FOLDS, samples) if samples > 1 else None
+        assert self.calibration_folds is not None
+        if self.calibration_folds > samples:
+            raise ValueError(
+                f"calibration_folds={self.calibration_folds} must not exceed the {samples} samples."
+            )
+        return int(self.calibration_folds)
+
+    def _cross_fit(
+        self,
+        task: Boosting,
+        folds: list[np.ndarray],
+        settings: BoostingSettings,
+        early: bool,
+        keep: bool = False,
+    ) -> CrossFit:
+        """Fit one model without each fold, and show the rounds."""
+        progress = Progress(
+            int(settings.max_iter), self.verbose, f"rounds of {len(folds)} folds ({settings.loss})"
+        )
+        patience = int(self.n_iter_no_change) if early else None
+        try:
+            return cross_fit(
+                task,
+                folds,
+                settings,
+                patience,
+                float(self.tol),
+                lambda loss: progress.advance(1, f", validation loss {loss:.5g}"),
+                keep,
+            )
+        finally:
+            progress.close()
+
+    def _calibrate(
+        self,
+        left_out: CrossFit,
+        task: Boosting,
+        folds: list[np.ndarray],
+        data: TrainingData,
+        resolved: ResolvedDictionary,
+        settings: BoostingSettings,
+    ) -> None:
+        """Learn from the scores of samples that were left out how far predictions are off."""
+        raise NotImplementedError
+
+    def _explain_missing(self, method: str) -> ValueError:
+        """Return an error that says why there is no calibration."""
+        if self._fitted_loss[:1] == ("quantile",):
+            return ValueError(
+                f'{method} needs a model of the centre, but loss="quantile" fits one quantile: use '
+                'loss="squared_error" or "absolute_error", with calibration_folds=5.'
+            )
+        return ValueError(
+            f"{method} needs a fit with calibration_folds, such as calibration_folds=5; this one "
+            "had none."
+        )
+
+    def _settings(self, guided: bool, folds: int | None) -> BoostingSettings:
         """Gather the parameters that a training task needs."""
         loss, *quantile = self._loss_name()
+        stops = not isinstance(self.early_stopping, str) and bool(self.early_stopping)
         return BoostingSettings(
             loss=loss,
             quantile=float(quantile[0]) if quantile else 0.5,
@@ -113,7 +224,7 @@ class BaseBoosting(BaseEnsemble):
             min_samples_leaf=self.min_samples_leaf,
             max_leaf_nodes=self.max_leaf_nodes,
             l2_regularization=self.l2_regularization,
-            validation_fraction=self.validation_fraction if self.early_stopping else None,
+            validation_fraction=self.validation_fraction if folds is None and stops else None,
             augment=self.augment,
             class_weight=self._class_weight(),
             seed=self._seed,
@@ -121,7 +232,9 @@ class BaseBoosting(BaseEnsemble):
             guided=guided,
         )
 
-    def _run_rounds(self, task: Boosting, first: int, resolved: ResolvedDictionary) -> None:
+    def _run_rounds(
+        self, task: Boosting, first: int, resolved: ResolvedDictionary, last: int
+    ) -> None:
         """Make the rounds, and keep them even if they are interrupted."""
         train = np.flatnonzero(task.count)
         weight = task.count[train] * task.weight[train]
@@ -130,10 +243,10 @@ class BaseBoosting(BaseEnsemble):
         grown: list[GrownTrees] = []
         best = min(validation_scores, default=np.inf)
         best_round = first
-        progress = Progress(int(self.max_iter) - first, self.verbose, "rounds")
+        progress = Progress(last - first, self.verbose, "rounds")
         stop = core.StopFlag()
         try:
-            for some in task.rounds(range(first, int(self.max_iter)), stop):
+            for some in task.rounds(range(first, last), stop):
                 grown.append(some)
                 found = {"training": task.loss.average(task.scores, train, weight)}
                 train_scores.append(found["training"])
@@ -182,7 +295,12 @@ class BaseBoosting(BaseEnsemble):
                 f"warm_start needs the loss of the first fit, {self._fitted_loss!r}, got "
                 f"{self._loss_name()!r}: set it back, or fit a new model."
             )
-        if bool(self.early_stopping) != bool(len(self.validation_score_)):
+        if self.calibration_folds_ is not None:
+            raise ValueError(
+                f"warm_start cannot continue a fit with calibration_folds={self.calibration_folds_}"
+                ": added rounds would need new models of the folds. Fit a new model instead."
+            )
+        if self._stops_early() != bool(len(self.validation_score_)):
             raise ValueError(
                 "warm_start needs early_stopping as in the first fit, got "
                 f"early_stopping={self.early_stopping!r}: the samples held out would have been "
@@ -206,16 +324,24 @@ class BaseBoosting(BaseEnsemble):
         if isinstance(self.max_features, str):
             check.check_choice("max_features", self.max_features, ("auto", "sqrt", "log2"))
         check.check_fraction("l2_regularization", self.l2_regularization, 0.0, 1e30)
-        check.check_flag("early_stopping", self.early_stopping)
+        if self.early_stopping != "auto":
+            check.check_flag("early_stopping", self.early_stopping)
+        self._check_folds()
         fraction = self.validation_fraction
         if not check.is_number(fraction) or not 0 < fraction < 1:
             raise ValueError(f"validation_fraction must be in (0, 1), got {fraction!r}.")
         check.check_integer("n_iter_no_change", self.n_iter_no_change, 1)
         check.check_fraction("tol", self.tol, 0.0, 1e30)
 
+    def _check_folds(self) -> None:
+        check.check_integer("calibration_folds", self.calibration_folds, 2, none=True)
+
     def _loss_name(self) -> tuple[Any, ...]:
         """Return the name of the loss, and its quantile if it has one."""
         raise NotImplementedError
+
+    def __setstate__(self, state: Any) -> None:
+        restore(self, state, "_forest", check_boosting)
 
     def _raw(self, X: Any) -> np.ndarray:
         """Return scores before the link function (n, outputs)."""
@@ -274,3 +400,15 @@ class BaseBoosting(BaseEnsemble):
         if self._exponent:
             values, baseline = np.ldexp(values, self._exponent), np.ldexp(baseline, self._exponent)
         return shaped(values, baseline, forest.sample_shape, classes=False)
+
+
+def check_boosting(model: BaseBoosting) -> None:
+    """Check a boosted model that was loaded."""
+    check_trees(model)
+    folds = model.calibration_folds_
+    require(folds is None or (type(folds) is int and folds > 1), "the number of folds")
+    require(is_finite(model._correction), "the correction of a quantile")
+    if model._calibration is not None:
+        kind = ClassCalibration if isinstance(model, ClassifierMixin) else ErrorCalibration
+        require(isinstance(model._calibration, kind), "_calibration is not one")
+        model._calibration.check(model._fitted())

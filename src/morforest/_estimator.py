@@ -17,6 +17,7 @@ from morforest._auto import best_name, try_dictionaries
 from morforest._importance import impurity_decrease, split_shares
 from morforest._loading import check_trees, restore
 from morforest._model import Forest
+from morforest._polytope import Polytope, polytope_of
 from morforest._splits import Splits
 from morforest._training import TrainingData
 from morforest.dictionary._presets import choose_dictionary, looks_like_series
@@ -261,6 +262,41 @@ class BaseMorf(BaseEstimator):
         array([[0., 1.]])
         """
         return Splits(self._fitted())
+
+    def polytope(self, tree: int, leaf: int, *, simplify: bool = True) -> Polytope:
+        """Return the linear inequalities that the samples of a leaf satisfy, and no others.
+
+        Splits on linear atoms cut the space of the features into polytopes, one per leaf of a tree.
+        Pooled atoms, variances, views other than differences and learned combinations are not
+        linear; they raise an error if they are among the splits above the leaf.
+
+        Parameters
+        ----------
+        tree : int
+            Number of the tree, which is the column of `apply`; of the round in boosting.
+        leaf : int
+            Number of the leaf, as `apply` returns it.
+        simplify : bool, default=True
+            Whether to keep only the tightest of the rows that have the same coefficients. False
+            keeps one row per split.
+
+        Returns
+        -------
+        polytope : Polytope
+            The system ``A @ x <= b``, with a note of the rows that are strict, and the method
+            `contains`.
+
+        Examples
+        --------
+        >>> from morforest import Axis, MorfTreeRegressor
+        >>> model = MorfTreeRegressor(Axis(), random_state=0).fit([[0], [2], [4]], [1.0, 2.0, 3.0])
+        >>> polytope = model.polytope(0, model.apply([[2]])[0, 0])
+        >>> polytope.A.toarray().tolist(), polytope.b.tolist(), polytope.strict.tolist()
+        ([[-1.0], [1.0]], [-1.0, 3.0], [True, False])
+        """
+        forest = self._fitted()
+        check.check_flag("simplify", simplify)
+        return polytope_of(forest, tree, leaf, bool(simplify))
 
     def get_depths(self) -> np.ndarray:
         """Return the depth of each tree; a single leaf has depth 0."""

@@ -143,14 +143,22 @@ def cells_for(X: np.ndarray, trained: CellFormat, takes_bytes: bool) -> Cells:
     if takes_bytes and trained.integers and X.dtype == np.uint8:
         return Cells("bytes", 0, 255.0)
     low, high = float(X.min()), float(X.max())
-    extra_bits = 0
-    linear = not trained.bounds.derived and not trained.bounds.nonlinear
-    if trained.integers and linear and not _holds_integers(X):
-        # By the training data alone: a prediction must not depend on the rest of the batch.
-        extra_bits = max(0, min(EXTRA_BITS, 60 - math.frexp(max(trained.bound, 1.0))[1]))
-    if takes_bytes and trained.integers and not extra_bits and low >= 0 and high <= 255:
+    finer = extra_bits(trained)
+    if finer and _holds_integers(X):
+        finer = 0
+    if takes_bytes and trained.integers and not finer and low >= 0 and high <= 255:
         return Cells("bytes", 0, 255.0)
-    return _cells(trained, low, high, extra_bits)
+    return _cells(trained, low, high, finer)
+
+
+def extra_bits(trained: CellFormat) -> int:
+    """Return by how many bits fractions are finer than the cells of training.
+
+    By the training data alone: a prediction must not depend on the rest of the batch.
+    """
+    if not trained.integers or trained.bounds.derived or trained.bounds.nonlinear:
+        return 0
+    return max(0, min(EXTRA_BITS, 60 - math.frexp(max(trained.bound, 1.0))[1]))
 
 
 def _cells(chosen: CellFormat, low: float, high: float, extra_bits: int) -> Cells:

@@ -125,7 +125,8 @@ class PoissonLoss(Loss):
         if not self.target.any():
             raise ValueError(
                 'loss="poisson" needs a positive target among the samples to train on, those of '
-                "positive sample_weight that early_stopping does not hold out; all are zero."
+                "positive sample_weight that early_stopping or calibration_folds do not hold out; "
+                "all are zero."
             )
         return log(np.array([mean(self.target, self.weight)]))
 

@@ -57,13 +57,14 @@ class Boosting:
         self._table = self.training_table.table
         self._layout = self.training_table.layout
         self._subset: core.Subset | None = None
-        self.scores = self._first_scores(self.training_table.samples)
+        self.scores = np.empty((0, self.loss.outputs))  # of all rows, once rounds begin
         self._gains = np.zeros(self.training_table.samples.shape[1])
-        if self.guided and self.before is not None:
-            self._add_gains(self.before.atoms, self.before.gain)
 
     def rounds(self, numbers: range, stop: core.StopFlag) -> Iterator[GrownTrees]:
         """Grow the trees of some numbers one after another, each on what the last left over."""
+        self.scores = self._first_scores(self.training_table.samples)
+        if self.guided and self.before is not None:
+            self._add_gains(self.before.atoms, self.before.gain)
         for number in numbers:
             first = number == numbers.start
             copied = self.copier is not None and (first or number % self.period == 0)

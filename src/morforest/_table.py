@@ -102,6 +102,13 @@ class TrainingTable:
             self.fill(table, part.start, X[part])
         return table
 
+    def sibling(self) -> TrainingTable:
+        """Return the same table with a dictionary of its own, which rounds may guide."""
+        found = object.__new__(type(self))
+        found.__dict__.update(self.__dict__)
+        found.dictionary = self.resolved.build(direct=self.cell_format.real)
+        return found
+
     def release(self) -> None:
         """Give back the memory of the cells."""
         del self.table

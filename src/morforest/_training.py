@@ -67,6 +67,10 @@ class TrainingData:
         """Number of classes, 0 for regression."""
         return 0 if self.classes is None else len(self.classes)
 
+    def sample_weights(self) -> np.ndarray:
+        """Return the weight of each sample, one where none are given."""
+        return np.ones(len(self.X)) if self.weights is None else self.weights
+
     def of(self, rows: np.ndarray) -> TrainingData:
         """Return some of the samples."""
         weights = None if self.weights is None else self.weights[rows]
@@ -322,31 +326,22 @@ def prepare_boosting(
     training_table = make_table(data.X, resolved, settings.seed, settings.n_jobs, before, earlier)
     order = canonical_order(training_table.hash, data.target, data.weights)
     held_out = _hold_out(data, order, settings.validation_fraction, settings.seed)
-    held_out_weight = (count * weight)[held_out]
-    count = np.where(held_out, 0, count).astype(np.uint32)
-    share = share_of_round(settings.subsample, int(count.sum()))
-    leaf = samples_of_leaf(settings.min_samples_leaf, max(1, round(share * int(count.sum()))))
     loss = make_loss(
         settings.loss, data.target, weight, classes=data.n_classes, quantile=settings.quantile
     )
-    if baseline is None:
-        trained = loss.of(np.flatnonzero(count))
-        trained.weight = trained.weight * count[count > 0]
-        baseline = trained.baseline()
     rule = core.GrowthRule("gradient", settings.splitter, candidates)
     rule.max_depth = limit(settings.max_depth)
-    rule.min_samples_leaf = limit(leaf)
     rule.max_leaf_nodes = limit(settings.max_leaf_nodes)
-    return Boosting(
+    task = Boosting(
         training_table=training_table,
         loss=loss,
-        baseline=baseline,
+        baseline=np.zeros(loss.outputs) if baseline is None else baseline,
         order=order,
         count=count,
         weight=weight,
-        held_out=np.flatnonzero(held_out),
-        held_out_weight=held_out_weight,
-        share=share,
+        held_out=np.empty(0, dtype=np.int64),
+        held_out_weight=np.empty(0),
+        share=1.0,
         seed=settings.seed,
         rule=rule,
         l2_regularization=float(settings.l2_regularization),
@@ -356,6 +351,35 @@ def prepare_boosting(
         period=max(1, -(-int(settings.max_iter) // GENERATIONS)),
         n_jobs=settings.n_jobs,
         guided=settings.guided,
+    )
+    return without(task, np.flatnonzero(held_out), settings, baseline)
+
+
+def without(
+    task: Boosting, rows: np.ndarray, settings: BoostingSettings, baseline: np.ndarray | None = None
+) -> Boosting:
+    """Return a task that holds some rows out; `baseline` is that of an earlier fit."""
+    held_out_weight = (task.count * task.weight)[rows]
+    count = task.count.copy()
+    count[rows] = 0
+    share = share_of_round(settings.subsample, int(count.sum()))
+    leaf = samples_of_leaf(settings.min_samples_leaf, max(1, round(share * int(count.sum()))))
+    if baseline is None:
+        trained = task.loss.of(np.flatnonzero(count))
+        trained.weight = trained.weight * count[count > 0]
+        baseline = trained.baseline()
+    rule = core.GrowthRule(task.rule.criterion, task.rule.splitter, task.rule.candidates)
+    rule.max_depth = task.rule.max_depth
+    rule.max_leaf_nodes = task.rule.max_leaf_nodes
+    rule.min_samples_leaf = limit(leaf)
+    return replace(
+        task,
+        baseline=baseline,
+        count=count,
+        held_out=rows,
+        held_out_weight=held_out_weight,
+        share=share,
+        rule=rule,
     )
 
 

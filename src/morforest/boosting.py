@@ -8,18 +8,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from morforest import _losses as losses
 from morforest import _parameters as check
 from morforest import _validation as validation
-from morforest._boosting_base import BaseBoosting
-from morforest._estimator import ClassLabels
+from morforest._calibrated import CalibratedClasses, CalibratedNumbers
 
 __all__ = ["MorfBoostingClassifier", "MorfBoostingRegressor"]
 
 LARGEST_COUNT = 1e15  # of a Poisson target
 
 
-class MorfBoostingClassifier(ClassifierMixin, ClassLabels, BaseBoosting):
+class MorfBoostingClassifier(ClassifierMixin, CalibratedClasses):
     """Boosted trees that classify data with shape.
 
     Each round fits one tree to what the earlier rounds left unexplained. The leaves of a tree hold
@@ -66,15 +64,24 @@ class MorfBoostingClassifier(ClassifierMixin, ClassLabels, BaseBoosting):
         limit.
     l2_regularization : float, default=0.3
         Number added to the curvature of each leaf, which makes leaves of few samples smaller.
-    early_stopping : bool, default=False
-        Whether to hold samples out, and to stop when their loss no longer decreases.
+    early_stopping : bool or "auto", default="auto"
+        Whether to hold samples out, and to stop when their loss no longer decreases. With
+        `calibration_folds`, the samples held out are those of the folds. "auto" stops early with
+        `calibration_folds`, and not without.
     validation_fraction : float, default=0.1
-        Share of the samples, of each class alike, that is held out.
+        Share of the samples, of each class alike, that is held out, where there are no
+        `calibration_folds`.
     n_iter_no_change : int, default=20
         Number of rounds without a lower held-out loss after which the fit stops. The model keeps
         the rounds up to the lowest loss.
     tol : float, default=1e-07
         Smallest decrease of the held-out loss that counts as one.
+    calibration_folds : int or None, default=None
+        Number of cross-validation folds from which `predict_set` learns how large sets of classes
+        have to be. A model is fitted without each fold, round by round, up to the number of rounds
+        with the lowest mean loss on what they left out; the model itself is then fitted to all
+        samples with this number of rounds. The fit takes about as many times longer as there are
+        folds, plus one, but with fewer rounds. None makes no such models.
     augment : ImageCopies, SeriesCopies or None, default=None
         Copies of the training samples to learn from as well, drawn anew 16 times per fit. Samples
         that are held out have no copies.
@@ -82,7 +89,8 @@ class MorfBoostingClassifier(ClassifierMixin, ClassLabels, BaseBoosting):
         Weights of the classes, none of them negative: a dict from label to weight, or "balanced"
         for weights in inverse proportion to the frequencies of the classes.
     warm_start : bool, default=False
-        Whether a further fit keeps the rounds and adds new ones until there are `max_iter`.
+        Whether a further fit keeps the rounds and adds new ones until there are `max_iter`. Not
+        with `calibration_folds`.
     n_jobs : int or None, default=None
         Number of threads, at most 4,096; -1 uses all processors. They share the candidates of large
         nodes, because rounds follow one another. Results do not depend on it.
@@ -102,8 +110,8 @@ class MorfBoostingClassifier(ClassifierMixin, ClassLabels, BaseBoosting):
     train_score_ : ndarray of shape (n_rounds,)
         Mean loss of the training samples after each round that was made.
     validation_score_ : ndarray of shape (n_rounds,)
-        Mean loss of the samples that were held out, after each round; empty without
-        `early_stopping`.
+        Mean loss of the samples that were held out, after each round that was tried; empty without
+        `early_stopping` and `calibration_folds`.
     data_shape_ : tuple of int
         Shape of one sample.
     dictionary_ : dictionary object
@@ -117,6 +125,8 @@ class MorfBoostingClassifier(ClassifierMixin, ClassLabels, BaseBoosting):
         Share of the training samples that each round of the latest fit drew.
     min_samples_leaf_ : int
         Number of samples that each side of a split needed in the latest fit.
+    calibration_folds_ : int or None
+        Number of folds of the latest fit.
     n_features_in_ : int
         Number of features of a sample.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -154,10 +164,11 @@ class MorfBoostingClassifier(ClassifierMixin, ClassLabels, BaseBoosting):
         min_samples_leaf: int | float | str = "auto",
         max_leaf_nodes: int | None = None,
         l2_regularization: float = 0.3,
-        early_stopping: bool = False,
+        early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
         tol: float = 1e-7,
+        calibration_folds: int | None = None,
         augment: Any = None,
         class_weight: Any = None,
         warm_start: bool = False,
@@ -181,6 +192,7 @@ class MorfBoostingClassifier(ClassifierMixin, ClassLabels, BaseBoosting):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.calibration_folds = calibration_folds
         self.augment = augment
         self.class_weight = class_weight
         self.warm_start = warm_start
@@ -204,11 +216,6 @@ class MorfBoostingClassifier(ClassifierMixin, ClassLabels, BaseBoosting):
 
     def _loss_name(self) -> tuple[Any, ...]:
         return ("log_loss",)
-
-    def _probabilities(self, scores: np.ndarray) -> np.ndarray:
-        if scores.shape[1] > 1:
-            return losses.softmax(scores)
-        return losses.softmax(np.hstack([np.zeros_like(scores), scores]))
 
     def _labels(self, scores: np.ndarray) -> np.ndarray:
         best = np.argmax(scores, axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(int)
@@ -286,7 +293,7 @@ class MorfBoostingClassifier(ClassifierMixin, ClassLabels, BaseBoosting):
         return map(self._labels, self._staged_raw(X))
 
 
-class MorfBoostingRegressor(RegressorMixin, BaseBoosting):
+class MorfBoostingRegressor(RegressorMixin, CalibratedNumbers):
     """Boosted trees that predict numbers from data with shape.
 
     Each round fits one tree to what the earlier rounds left unexplained.
@@ -302,7 +309,8 @@ class MorfBoostingRegressor(RegressorMixin, BaseBoosting):
         Loss to minimise. "poisson" fits the logarithm of a mean, and "quantile" the quantile given
         by the next parameter.
     quantile : float, default=0.5
-        Quantile to predict with ``loss="quantile"``.
+        Quantile to predict with ``loss="quantile"``. See `calibration_folds` for how new targets
+        come to be below it as often as it says.
     learning_rate : float, default=0.05
         Factor of the leaves of each tree. Smaller ones need more rounds, and are often a little
         better.
@@ -337,20 +345,34 @@ class MorfBoostingRegressor(RegressorMixin, BaseBoosting):
         limit.
     l2_regularization : float, default=0.3
         Number added to the curvature of each leaf, which makes leaves of few samples smaller.
-    early_stopping : bool, default=False
-        Whether to hold samples out, and to stop when their loss no longer decreases.
+    early_stopping : bool or "auto", default="auto"
+        Whether to hold samples out, and to stop when their loss no longer decreases. With
+        `calibration_folds`, the samples held out are those of the folds. "auto" stops early with
+        `calibration_folds`, and not without.
     validation_fraction : float, default=0.1
-        Share of the samples, of each class alike, that is held out.
+        Share of the samples, of each class alike, that is held out, where there are no
+        `calibration_folds`.
     n_iter_no_change : int, default=20
         Number of rounds without a lower held-out loss after which the fit stops. The model keeps
         the rounds up to the lowest loss.
     tol : float, default=1e-07
         Smallest decrease of the held-out loss that counts as one.
+    calibration_folds : int, "auto" or None, default="auto"
+        Number of cross-validation folds that calibrate the model. A model is fitted without each
+        fold, round by round, up to the number of rounds with the lowest mean loss on what they left
+        out; the model itself is then fitted to all samples with this number of rounds. With
+        ``loss="quantile"``, predictions are moved by the constant with which the samples left out
+        are below their predictions as often as `quantile` says. With other losses, the errors of
+        the samples left out are what `predict_quantiles` and `predict_interval` are made of, and
+        as many models again learn how large errors are for which samples. A fit takes about as
+        many times longer as there are models, but with fewer rounds. "auto" is 5 with
+        ``loss="quantile"``, and None otherwise. None makes no such models.
     augment : ImageCopies, SeriesCopies or None, default=None
         Copies of the training samples to learn from as well, drawn anew 16 times per fit. Samples
         that are held out have no copies.
     warm_start : bool, default=False
-        Whether a further fit keeps the rounds and adds new ones until there are `max_iter`.
+        Whether a further fit keeps the rounds and adds new ones until there are `max_iter`. Not
+        with `calibration_folds`.
     n_jobs : int or None, default=None
         Number of threads, at most 4,096; -1 uses all processors. They share the candidates of large
         nodes, because rounds follow one another. Results do not depend on it.
@@ -366,8 +388,8 @@ class MorfBoostingRegressor(RegressorMixin, BaseBoosting):
     train_score_ : ndarray of shape (n_rounds,)
         Mean loss of the training samples after each round that was made.
     validation_score_ : ndarray of shape (n_rounds,)
-        Mean loss of the samples that were held out, after each round; empty without
-        `early_stopping`.
+        Mean loss of the samples that were held out, after each round that was tried; empty without
+        `early_stopping` and `calibration_folds`.
     data_shape_ : tuple of int
         Shape of one sample.
     dictionary_ : dictionary object
@@ -381,6 +403,10 @@ class MorfBoostingRegressor(RegressorMixin, BaseBoosting):
         Share of the training samples that each round of the latest fit drew.
     min_samples_leaf_ : int
         Number of samples that each side of a split needed in the latest fit.
+    calibration_folds_ : int or None
+        Number of folds of the latest fit.
+    quantile_correction_ : float
+        Constant that calibration added to the predictions of ``loss="quantile"``; else 0.
     n_features_in_ : int
         Number of features of a sample.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -420,10 +446,11 @@ class MorfBoostingRegressor(RegressorMixin, BaseBoosting):
         min_samples_leaf: int | float | str = "auto",
         max_leaf_nodes: int | None = None,
         l2_regularization: float = 0.3,
-        early_stopping: bool = False,
+        early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
         tol: float = 1e-7,
+        calibration_folds: int | str | None = "auto",
         augment: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -448,6 +475,7 @@ class MorfBoostingRegressor(RegressorMixin, BaseBoosting):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.calibration_folds = calibration_folds
         self.augment = augment
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -476,27 +504,6 @@ class MorfBoostingRegressor(RegressorMixin, BaseBoosting):
 
     def _loss_name(self) -> tuple[Any, ...]:
         return (self.loss, self.quantile) if self.loss == "quantile" else (self.loss,)
-
-    def _values(self, scores: np.ndarray) -> np.ndarray:
-        if self._fitted_loss == ("poisson",):
-            return losses.exp(scores[:, 0])
-        values: np.ndarray = np.ldexp(scores[:, 0], self._exponent)
-        return values
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict numbers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Samples.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,)
-            Predictions.
-        """
-        return self._values(self._raw(X))
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the predictions after each round."""
