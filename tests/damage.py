@@ -100,7 +100,7 @@ QUESTIONS = (  # about samples
     "predict_set",
 )
 CALIBRATED = ("predict_interval", "predict_quantiles", "predict_set")  # not of every boosted model
-ARGUMENTS = {"nearest": (1,), "predict_quantiles": ([0.1, 0.5, 1.0],)}  # beside the samples
+ARGUMENTS = {"nearest": (1,), "predict_quantiles": ([0.1, 0.5, 0.9],)}  # beside the samples
 # What is the fault of the data, or of the parameters, for all that the file says.
 ANSWERS = ("X has values so large", "fit with keep_samples=True")
 
