@@ -98,9 +98,15 @@ QUESTIONS = (  # about samples
     "predict_quantiles",
     "predict_interval",
     "predict_set",
+    "predict_std",
 )
 CALIBRATED = ("predict_interval", "predict_quantiles", "predict_set")  # not of every boosted model
-ARGUMENTS = {"nearest": (1,), "predict_quantiles": ([0.1, 0.5, 0.9],)}  # beside the samples
+ARGUMENTS = {  # beside the samples
+    "nearest": (1,),
+    "predict_quantiles": ([0.1, 0.5, 0.9],),
+    "predict_interval": (0.8,),
+    "predict_set": (0.8,),
+}
 # What is the fault of the data, or of the parameters, for all that the file says.
 ANSWERS = ("X has values so large", "fit with keep_samples=True")
 

@@ -33,7 +33,6 @@ DIFFERENT = {
     "max_leaf_nodes": [(*FORESTS, *TREES), BOOSTING],  # impurity or gain
     "honest": [FORESTS, TREES],  # forests have "oob"
     "honest_prior": [CLASSIFIERS[:2], REGRESSORS[:2]],  # numbers have no uniform distribution
-    "keep_samples": [FORESTS[:1], FORESTS[1:]],  # regressors have quantiles
     "calibration_folds": [BOOSTING[:1], BOOSTING[1:]],  # quantile losses have "auto"
     "oob_score": [FORESTS[:1], FORESTS[1:]],  # accuracy or R squared
     "augment": [FORESTS, BOOSTING],  # copies of a tree or of a generation

@@ -14,7 +14,7 @@ from morforest import _parameters as check
 from morforest import _validation as validation
 from morforest._estimator import BaseMorf, ClassLabels
 from morforest._fixed_point import blocks
-from morforest._forest_weights import ForestWeights
+from morforest._forest_uncertainty import ForestUncertainty
 from morforest._grow import GrowthTask, collect_leaf_samples, grow_trees, sum_out_of_bag
 from morforest._grown_trees import GrownTrees
 from morforest._leaf_samples import LeafSamples
@@ -27,6 +27,7 @@ from morforest._training import (
     prepare_forest,
     resolve_for,
 )
+from morforest._uncertainty import OutOfBag
 from morforest.dictionary._base import seed_from
 
 PROBABILITIES = 1 << 24  # predicted at a time where only the largest are wanted
@@ -48,6 +49,7 @@ class BaseTrees(BaseMorf):
     bootstrap_: bool
     _criteria: tuple[str, ...]
     _priors: tuple[str, ...]
+    _fitted_priors: tuple[str, ...] = ()  # honest_prior of the fits that made honest trees
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._check_parameters()
@@ -77,8 +79,15 @@ class BaseTrees(BaseMorf):
                 self.dictionary_ = resolved.dictionary
                 self.bootstrap_ = task.bagging.draws > 0 and task.bagging.replace
                 self.max_features_ = task.rule.candidates
+                self._note_prior(before)
                 self._note_trees(task, data, before)
         self._score(task, data)
+
+    def _note_prior(self, before: Forest | None) -> None:
+        """Remember what honest trees do about empty leaves."""
+        earlier = set(self._fitted_priors if before is not None else ())
+        new = {self.honest_prior} if self.honest else set()
+        self._fitted_priors = tuple(sorted(earlier | new))
 
     def _n_trees(self) -> int:
         return 1
@@ -152,7 +161,7 @@ class BaseTrees(BaseMorf):
         return forest.predict(X, self._jobs())
 
 
-class BaseForest(ForestWeights, BaseTrees):
+class BaseForest(ForestUncertainty, BaseTrees):
     """What only forests have: many trees, bootstrap samples, warm starts, out-of-bag scores."""
 
     n_estimators: int
@@ -256,7 +265,7 @@ class BaseForest(ForestWeights, BaseTrees):
         self._some_saw_all = not bagging.draws or (before is not None and self._some_saw_all)
         self._n_samples = int(bagging.count.sum())
         self.max_samples_ = bagging.draws or self._n_samples
-        earlier, self._leaf_samples = self._leaf_samples, None
+        earlier, self._leaf_samples, self._out_of_bag = self._leaf_samples, None, None
         if self.keep_samples:
             self._keep_samples(task, data, earlier if before is not None else None)
 
@@ -270,6 +279,12 @@ class BaseForest(ForestWeights, BaseTrees):
             task, forest, trees, data.target, data.kept, data.n_given, self.n_jobs
         )
         self._leaf_samples = found if earlier is None else earlier.followed_by(found)
+        if not self._leaf_samples.drawn.all():
+            sums, votes = sum_out_of_bag(task, forest, self.n_jobs)
+            own = data.target if data.n_classes else np.zeros(len(votes), dtype=np.int64)
+            self._out_of_bag = OutOfBag.of(
+                sums[np.arange(len(votes)), own], votes, task.bagging.count, data.weights
+            )
 
     def _score(self, task: GrowthTask, data: TrainingData) -> None:
         for name in ("oob_score_", "oob_decision_function_", "oob_prediction_"):

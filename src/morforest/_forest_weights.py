@@ -26,7 +26,7 @@ MAX_PROXIMITIES = 1 << 30  # of one call: eight gigabytes
 class ForestWeights(BaseEnsemble):
     """Questions about a forest that its training samples answer."""
 
-    honest_prior: str
+    _fitted_priors: tuple[str, ...]
     _leaf_samples: LeafSamples | None = None
 
     def weights(self, X: Any) -> sp.csr_matrix:
@@ -195,11 +195,12 @@ class ForestWeights(BaseEnsemble):
     def _samples_with_weights(self) -> LeafSamples:
         """Return the same where each tree's prediction is a weighted mean of its samples."""
         samples = self._kept_samples()
-        if self.honest_prior in PRIORS_WITHOUT_SAMPLES and samples.has_empty_leaves(self._fitted()):
-            raise ValueError(
-                f"with honest_prior={self.honest_prior!r} some leaves predict what no training "
-                'sample says: fit with honest_prior="prune" or "empirical".'
-            )
+        for prior in PRIORS_WITHOUT_SAMPLES:
+            if prior in self._fitted_priors and samples.has_empty_leaves(self._fitted()):
+                raise ValueError(
+                    f"with honest_prior={prior!r} some leaves predict what no training sample "
+                    'says: fit with honest_prior="prune" or "empirical".'
+                )
         return samples
 
 

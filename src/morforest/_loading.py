@@ -20,6 +20,7 @@ from morforest._fixed_point import CellFormat
 from morforest._leaf_samples import LeafSamples
 from morforest._model import Forest
 from morforest._parameters import check_jobs
+from morforest._uncertainty import OutOfBag
 from morforest.dictionary._base import Dictionary
 
 LARGEST_EXPONENT = 1100  # of targets: beyond those of all floats
@@ -69,7 +70,11 @@ def check_trees(estimator: Any) -> None:
     if "max_iter" not in estimator._get_param_names():  # trees of a forest, and not rounds
         require(forest.class_count == classes, "the leaves do not fit the classes")
         require(classes > 0 or forest.values == 1, "leaves of several values")
-        check_leaf_samples(getattr(estimator, "_leaf_samples", None), forest)
+        priors = estimator._fitted_priors
+        require(isinstance(priors, tuple) and set(priors) <= set(estimator._priors), "the priors")
+        silent = forest._core.has_silent_leaves
+        require(not silent or "ignore" in priors, "leaves that say nothing")
+        check_leaf_samples(estimator, forest)
         if hasattr(estimator, "max_samples_"):
             drawn, given = estimator.max_samples_, estimator._n_samples
             require(
@@ -93,11 +98,19 @@ def check_trees(estimator: Any) -> None:
     )
 
 
-def check_leaf_samples(samples: Any, forest: Forest) -> None:
-    """Check the training samples of leaves, if a forest keeps them."""
-    if samples is not None:
-        require(isinstance(samples, LeafSamples), "_leaf_samples are no samples of leaves")
-        samples.check(forest)
+def check_leaf_samples(estimator: Any, forest: Forest) -> None:
+    """Check the training samples of leaves and what was predicted of them, if these are kept."""
+    samples = getattr(estimator, "_leaf_samples", None)
+    known = getattr(estimator, "_out_of_bag", None)
+    if samples is None:
+        require(known is None, "there is _out_of_bag, but no _leaf_samples")
+        return
+    require(isinstance(samples, LeafSamples), "_leaf_samples are no samples of leaves")
+    samples.check(forest)
+    require((known is None) == bool(samples.drawn.all()), "_out_of_bag does not fit the bags")
+    if known is not None:
+        require(isinstance(known, OutOfBag), "_out_of_bag is no record of samples")
+        known.check(samples.drawn)
 
 
 def check_features(estimator: Any) -> None:

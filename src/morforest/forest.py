@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from morforest._forest_base import BaseForest, Classification, Regression
+from morforest._forest_uncertainty import IntervalPrediction, SetPrediction
 from morforest._forest_weights import QuantilePrediction
 
 __all__ = ["MorfClassifier", "MorfRegressor"]
 
 
-class MorfClassifier(Classification, BaseForest):
+class MorfClassifier(Classification, SetPrediction, BaseForest):
     """A random forest that classifies data with shape.
 
     Each split compares the value of an atom, in the simplest case a weighted sum of some features,
@@ -95,9 +96,10 @@ class MorfClassifier(Classification, BaseForest):
         Whether to score the forest on the samples that each tree did not see. True computes the
         accuracy; a callable is called with (y_true, y_pred).
     keep_samples : bool, default=False
-        Whether the fitted forest keeps which training samples fill each leaf, which `weights` and
-        `nearest` need. This takes about six bytes per tree and training sample. With `warm_start`,
-        all fits need the same samples.
+        Whether the fitted forest keeps which training samples each tree used, and which fill each
+        leaf. Forest weights (`weights`, `nearest`) and what says how sure a prediction is, such as
+        `predict_std`, need them. This takes about seven bytes per tree and training sample. With
+        `warm_start`, all fits need the same samples.
     augment : ImageCopies, SeriesCopies or None, default=None
         Copies of its samples that each tree draws and also learns from. Out-of-bag scores remain
         honest, because a tree sees copies of its own samples only.
@@ -224,7 +226,7 @@ class MorfClassifier(Classification, BaseForest):
         self.verbose = verbose
 
 
-class MorfRegressor(Regression, QuantilePrediction, BaseForest):
+class MorfRegressor(Regression, QuantilePrediction, IntervalPrediction, BaseForest):
     """A random forest that predicts numbers from data with shape.
 
     Each split compares the value of an atom, in the simplest case a weighted sum of some features,
@@ -310,9 +312,10 @@ class MorfRegressor(Regression, QuantilePrediction, BaseForest):
         Whether to score the forest on the samples that each tree did not see. True computes R
         squared; a callable is called with (y_true, y_pred).
     keep_samples : bool, default=False
-        Whether the fitted forest keeps which training samples fill each leaf, which `weights`,
-        `nearest` and `predict_quantiles` need. This takes about six bytes per tree and training
-        sample. With `warm_start`, all fits need the same samples.
+        Whether the fitted forest keeps which training samples each tree used, and which fill each
+        leaf. Forest weights (`weights`, `nearest`) and what says how sure a prediction is, such as
+        `predict_std`, need them. This takes about seven bytes per tree and training sample. With
+        `warm_start`, all fits need the same samples.
     augment : ImageCopies, SeriesCopies or None, default=None
         Copies of its samples that each tree draws and also learns from. Out-of-bag scores remain
         honest, because a tree sees copies of its own samples only.

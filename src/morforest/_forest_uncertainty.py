@@ -1,0 +1,292 @@
+"""How sure a forest is of its predictions: standard deviations, intervals, sets."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from morforest import _parameters as check
+from morforest import _validation as validation
+from morforest._forest_weights import ForestWeights
+from morforest._parallel import over_rows
+from morforest._uncertainty import (
+    LeftOut,
+    OutOfBag,
+    TreeValues,
+    conforms,
+    interval,
+    sampling_variance,
+)
+
+MANY_MISSING = 0.05  # of the training samples: so many without a prediction are told
+MANY_NEGATIVE = 0.1  # of the variances: the same
+
+
+class ForestUncertainty(ForestWeights):
+    """Questions about predictions that trees answer for the samples that they did not use."""
+
+    _out_of_bag: OutOfBag | None = None
+
+    def predict_std(self, X: Any) -> np.ndarray:
+        """Estimate the standard deviation of predictions over training samples.
+
+        This says how far the prediction would move if the forest were fitted to other samples from
+        the same source, and with another seed: the uncertainty of the mean, or of the class
+        probability, and not the spread of the targets around it. It is computed by the jackknife
+        after bootstrap, which compares the whole forest with the trees that did not use a training
+        sample, and corrects for the finite number of trees.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Samples.
+
+        Returns
+        -------
+        deviations : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Standard deviations of `predict` in regression, and of each column of `predict_proba`
+            in classification.
+
+        Notes
+        -----
+        The forest must have been fitted with ``keep_samples=True``, and its trees must have left
+        samples out (``bootstrap=True``, or `max_samples`). The estimate needs many more trees than
+        a prediction: for bootstrap samples about ten times as many as there are training samples,
+        for a small `max_samples`, such as 0.2, about as many. With fewer, the correction often
+        exceeds what it corrects. A variance that is negative after the correction is set to zero;
+        what a finite number of trees adds (the variance between the trees, divided by their number)
+        is then added to all of them, so that no result is zero unless all trees agree. A warning
+        says so if more than a tenth of the variances were negative.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from morforest import MorfRegressor
+        >>> X = np.arange(40.0).reshape(-1, 1)
+        >>> y = np.where(X[:, 0] < 20, 0.0, np.tile([-5.0, 5.0], 20))
+        >>> model = MorfRegressor(n_estimators=400, keep_samples=True, random_state=0).fit(X, y)
+        >>> quiet, noisy = model.predict_std([[9], [30]])
+        >>> bool(quiet < noisy)
+        True
+        """
+        values, left_out, known = self._left_out_samples("predict_std")
+        if self._fitted().n_trees < 2:
+            raise ValueError(
+                "predict_std needs at least two trees: fit with a larger n_estimators."
+            )
+        X, _ = validation.check_samples(self, X, fitting=False)
+        outputs = self._fitted().outputs
+        found, repeats = np.empty((2, len(X), outputs)), known.repeats
+
+        def estimate(part: slice, of_trees: np.ndarray) -> None:
+            for k in range(outputs):
+                found[:, part, k] = sampling_variance(of_trees[k], left_out, repeats)
+
+        self._over_samples(X, values, left_out, estimate)
+        negative = float(np.mean(found[0] < 0))
+        if negative > MANY_NEGATIVE:
+            warnings.warn(
+                f"{negative:.0%} of the variances were negative after the correction for "
+                f"{self._fitted().n_trees} trees and {len(repeats)} training samples, and are set "
+                "to zero: use more trees, a smaller max_samples or a larger min_samples_leaf.",
+                UserWarning,
+                2,
+            )
+        deviations: np.ndarray = np.sqrt(np.maximum(found[0], 0.0) + found[1]) * values.unit
+        return deviations if self._fitted().class_count else deviations[:, 0]
+
+    def _left_out_samples(self, method: str) -> tuple[TreeValues, LeftOut, OutOfBag]:
+        """Return what trees predict, and what is known of the training samples they left out."""
+        samples, known = self._kept_samples(), self._out_of_bag
+        if known is None:
+            raise ValueError(
+                f"{method} needs training samples that some trees did not use, but every tree of "
+                f"this {type(self).__name__} used all of them: fit with bootstrap=True or a "
+                'smaller max_samples, and without honest="oob".'
+            )
+        values = TreeValues.of(self._fitted())
+        if not values.complete:
+            raise ValueError(
+                f'{method} needs a vote of each tree, but with honest_prior="ignore" some leaves '
+                'have none: fit with honest_prior="prune" or "empirical".'
+            )
+        left_out = LeftOut.of(samples.drawn, known.weight)
+        missing = samples.n_rows - len(left_out.row)
+        if missing > MANY_MISSING * samples.n_rows:
+            warnings.warn(
+                f"{missing} of {samples.n_rows} training samples were used by all trees and say "
+                f"nothing about new samples: use more trees than {len(samples.drawn)}.",
+                UserWarning,
+                3,
+            )
+        return values, left_out, known
+
+    def _over_samples(
+        self,
+        X: np.ndarray,
+        values: TreeValues,
+        left_out: LeftOut,
+        work: Callable[[slice, np.ndarray], None],
+    ) -> None:
+        """Call `work` with parts of the samples and what each tree predicts for these."""
+        forest = self._fitted()
+        size = max(1, min(values.rows_at_once(), left_out.rows_at_once()))
+        over_rows(
+            lambda part: work(part, values.at(forest.apply(X[part]))), len(X), size, self._jobs()
+        )
+
+
+class IntervalPrediction(ForestUncertainty):
+    """Intervals for numbers."""
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> np.ndarray:
+        """Predict intervals that hold the target of a new sample with a given probability.
+
+        Intervals are those of the jackknife+-after-bootstrap. For each training sample, the trees
+        that did not use it predict the new one; how far the same trees miss the training sample is
+        added on either side. No data are held out, and nothing is assumed about the distribution of
+        the targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Samples.
+        level : float, default=0.9
+            Share of the new samples whose target the interval shall hold, between 0 and 1, such as
+            0.9.
+
+        Returns
+        -------
+        intervals : ndarray of shape (n_samples, 2)
+            Lower and upper ends.
+
+        Notes
+        -----
+        The forest must have been fitted with ``keep_samples=True``, and its trees must have left
+        samples out (``bootstrap=True``, or `max_samples`). The level is the coverage on average
+        over new samples from the source of the training samples. What is proven is a coverage of at
+        least ``1 - 2 * (1 - level)``; in simulations it was within a point of `level`. It holds for
+        all samples together, not for each: where the noise varies, intervals are about equally wide
+        and cover more where it is low; `predict_quantiles` follows the noise, without a guarantee.
+        With fewer than ``level / (1 - level)`` training samples, ends are infinite.
+
+        Sample weights say how often a training sample counts: for whole numbers, as if it were
+        given so often, and left out as often; for fractions, in proportion, with a new sample of
+        mean weight.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from morforest import MorfRegressor
+        >>> X, noise = np.random.default_rng(0).normal(size=(2, 300, 1))
+        >>> y = X[:, 0] + noise[:, 0]
+        >>> model = MorfRegressor(n_estimators=100, keep_samples=True, random_state=0)
+        >>> low, high = model.fit(X[:200], y[:200]).predict_interval(X[200:], 0.9).T
+        >>> float(np.mean((low <= y[200:]) & (y[200:] <= high)))
+        0.88
+        """
+        values, left_out, known = self._left_out_samples("predict_interval")
+        check_level(level, left_out)
+        X, _ = validation.check_samples(self, X, fitting=False)
+        target = self._kept_samples().target
+        residual = np.abs(target - known.prediction)[left_out.row]
+        found = np.empty((len(X), 2))
+
+        def find(part: slice, of_trees: np.ndarray) -> None:
+            found[part] = interval(of_trees[0], values.unit, residual, left_out, level)
+
+        self._over_samples(X, values, left_out, find)
+        found += values.centre
+        return found
+
+
+class SetPrediction(ForestUncertainty):
+    """Sets of classes."""
+
+    classes_: np.ndarray
+
+    def predict_set(self, X: Any, level: float = 0.9, *, allow_empty: bool = False) -> np.ndarray:
+        """Predict sets of classes that hold the class of a new sample with a given probability.
+
+        These are conformal prediction sets by the jackknife+-after-bootstrap. A class belongs to
+        the set unless nearly all training samples are more typical of their own class: for each
+        training sample, the trees that did not use it compare the probability that they give to its
+        class with the one that they give to the class in question of the new sample. No data are
+        held out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Samples.
+        level : float, default=0.9
+            Share of the new samples whose class the set shall hold, between 0 and 1, such as 0.9.
+        allow_empty : bool, default=False
+            Whether a set may be empty. Where the forest is right more often than `level` says, only
+            empty sets bring the coverage down to it; otherwise the most probable class is in every
+            set, and the coverage exceeds the level there.
+
+        Returns
+        -------
+        sets : ndarray of bool of shape (n_samples, n_classes)
+            Whether each class belongs to the set of each sample; columns follow ``classes_``.
+
+        Notes
+        -----
+        The forest must have been fitted with ``keep_samples=True``, and its trees must have left
+        samples out (``bootstrap=True``, or `max_samples`). The level is the coverage on average
+        over new samples from the source of the training samples, and not for each class or sample.
+        What is proven is a coverage of at least ``1 - 2 * (1 - level)``; in simulations it was
+        within a point of `level`. Sample weights count as for `MorfRegressor.predict_interval`.
+        Class weights change the probabilities, but not how training samples count here.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from morforest import MorfClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = MorfClassifier(n_estimators=100, keep_samples=True, random_state=0).fit(X, y)
+        >>> model.predict_set([[5, 3, 1.5, 0.2], [6, 2.7, 5, 1.7]], 0.99)
+        array([[ True, False, False],
+               [False,  True,  True]])
+        """
+        values, left_out, known = self._left_out_samples("predict_set")
+        check_level(level, left_out)
+        check.check_flag("allow_empty", allow_empty)
+        X, _ = validation.check_samples(self, X, fitting=False)
+        forest = self._fitted()
+        own = known.prediction[left_out.row] / values.unit
+        found = np.zeros((len(X), len(self.classes_)), dtype=bool)
+        # Many classes get nothing from any tree, which is the same for all samples.
+        nothing = conforms(np.zeros((1, forest.n_trees)), own, left_out, level)[0]
+
+        def find(part: slice, of_trees: np.ndarray) -> None:
+            for k, of_class in enumerate(of_trees):
+                some = np.flatnonzero(of_class.any(axis=1))
+                found[part, k] = nothing
+                found[part.start + some, k] = conforms(of_class[some], own, left_out, level)
+            if not allow_empty:
+                best = np.argmax(forest.predict(X[part]), axis=1)
+                found[np.arange(part.start, part.stop), best] = True
+
+        self._over_samples(X, values, left_out, find)
+        return found
+
+
+def check_level(level: Any, left_out: LeftOut) -> None:
+    """Require a number between 0 and 1, and warn if the training samples are too few for it."""
+    if not check.is_number(level) or not 0 < level < 1:
+        raise ValueError(
+            f"level must be a number between 0 and 1, such as 0.9 for 90 %, got {level!r}."
+        )
+    total = len(left_out.row) if left_out.weight is None else float(left_out.weight.sum())
+    if left_out.bound(level) > total:
+        warnings.warn(
+            f"level={level!r} needs at least {int(np.ceil(level / (1 - level) - 1e-9))} training "
+            f"samples that some trees left out, and there are {total:g}: intervals are infinite "
+            "and sets hold all classes. Lower the level, or fit to more samples.",
+            UserWarning,
+            3,
+        )

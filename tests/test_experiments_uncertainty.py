@@ -1,0 +1,78 @@
+"""The studies of coverage and of deviations: from data to rows, and from rows to tables."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from experiments import coverage, deviations
+from experiments.store import Store, Task
+
+NEEDS = {"MAPIE": "mapie", "quantile-forest": "quantile_forest"}
+
+
+@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("study", [coverage, deviations])
+def test_no_two_tasks_are_the_same(study, quick):
+    keys = [tuple(task.key.values()) for task in study.tasks(quick)]
+    assert len(set(keys)) == len(keys) > 0
+
+
+def small(method, monkeypatch):
+    monkeypatch.setattr(coverage, "TREES", 60)
+    monkeypatch.setattr(coverage, "TEST_SAMPLES", 300)
+    sets = method in (*coverage.OUR_SETS, *coverage.PEER_SETS)
+    data = coverage.CLASSES if sets else coverage.VARYING
+    key = {"data": data, "n": 200, "method": method, "repeat": 0}
+    return Task(coverage.STUDY, key)
+
+
+@pytest.mark.parametrize("method", coverage.METHODS)
+def test_methods_cover(method, monkeypatch):
+    for word, module in NEEDS.items():
+        # MAPIE calibrates quantiles of the other library.
+        needed = word in method or method == "MAPIE, conformal quantiles"
+        if needed and importlib.util.find_spec(module) is None:
+            pytest.skip(f"{word} is not installed")
+    rows = coverage.run(small(method, monkeypatch))
+    assert [row["level"] for row in rows] == list(coverage.LEVELS)
+    for row in rows:
+        assert abs(row["coverage"] - row["level"]) < 0.12
+    assert rows[0]["width"] < rows[1]["width"] < rows[2]["width"]
+
+
+def test_tables_of_coverage(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    for method in ("predict_interval", "predict_set"):
+        task = small(method, monkeypatch)
+        store.append(task, coverage.run(task), 1.0)
+    coverage.figures(tmp_path, tmp_path)
+    for name in ("intervals", "sets"):
+        text = (tmp_path / f"coverage-{name}.md").read_text()
+        assert text.count("| 200 |") == 1
+        assert "commit" in text
+
+
+def test_a_deviation_from_data_to_table(tmp_path):
+    key = {"n": 60, "share": 0.3, "leaf": 1, "trees": 200, "repeats": 12}
+    task = Task(deviations.STUDY, key)
+    row = deviations.run(task)
+    assert 0.5 < row["jackknife"] / row["variance"] < 2
+    Store(tmp_path).append(task, row, 1.0)
+    deviations.figures(tmp_path, tmp_path)
+    assert "| 60 | 30% | 1 | 200 |" in (tmp_path / "deviations.md").read_text()
+
+
+def test_the_infinitesimal_jackknife_of_a_mean():
+    # Its variance is that of a mean, as for the jackknife: see test_uncertainty.
+    random = np.random.default_rng(0)
+    target = random.normal(size=40)
+    drawn = random.multinomial(40, np.full(40, 1 / 40), size=20_000)
+
+    class Model:
+        class _leaf_samples:
+            pass
+
+    Model._leaf_samples.drawn = drawn
+    found = deviations.infinitesimal_jackknife(Model, (drawn @ target / 40)[np.newaxis])
+    assert found[0] == pytest.approx(target.var() / 40, rel=0.05)
