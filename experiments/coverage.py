@@ -230,11 +230,32 @@ def figures(csvs, pngs):
     rows = read(csvs, STUDY)
     if not rows:
         return
-    numbers = [row for row in rows if row["data"] != CLASSES]
-    classes = [row for row in rows if row["data"] == CLASSES]
-    for name, some, size in (("intervals", numbers, "width"), ("sets", classes, "classes")):
+    ours = [row for row in rows if row["method"] in ("predict_interval", *OUR_SETS)]
+    shared = on_shared_repeats(rows)
+    numbers = [row for row in shared if row["data"] != CLASSES]
+    classes = [row for row in shared if row["data"] == CLASSES]
+    named = (
+        ("levels", ours, "width"),
+        ("intervals", numbers, "width"),
+        ("sets", classes, "classes"),
+    )
+    for name, some, size in named:
         if some:
             write_whole(Path(csvs) / f"coverage-{name}.md", table(some, size) + facts(some))
+
+
+def on_shared_repeats(rows):
+    """Return the rows of the training sets that all methods have seen.
+
+    This library's methods are repeated more often. The mean over other training sets differs by
+    more than the methods do, so that a comparison needs the same ones.
+    """
+    kept = []
+    for some in tables.group(rows, "data", "n").values():
+        of_method = tables.group(some, "method").values()
+        shared = set.intersection(*({row["repeat"] for row in found} for found in of_method))
+        kept += [row for row in some if row["repeat"] in shared]
+    return kept
 
 
 def table(rows, size):

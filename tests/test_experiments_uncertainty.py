@@ -53,6 +53,17 @@ def test_tables_of_coverage(tmp_path, monkeypatch):
         assert "commit" in text
 
 
+def test_methods_are_compared_on_the_same_training_sets():
+    seen = {"predict_interval": [0, 1, 2], "quantile-forest": [0, 2, 5]}
+    rows = [
+        {"data": coverage.EQUAL, "n": 100, "method": method, "repeat": repeat}
+        for method, repeats in seen.items()
+        for repeat in repeats
+    ]
+    kept = coverage.on_shared_repeats(rows)
+    assert [row["repeat"] for row in kept] == [0, 2, 0, 2]
+
+
 def test_a_deviation_from_data_to_table(tmp_path):
     key = {"n": 60, "share": 0.3, "leaf": 1, "trees": 200, "repeats": 12}
     task = Task(deviations.STUDY, key)

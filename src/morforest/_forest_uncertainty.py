@@ -55,11 +55,12 @@ class ForestUncertainty(ForestWeights):
         The forest must have been fitted with ``keep_samples=True``, and its trees must have left
         samples out (``bootstrap=True``, or `max_samples`). The estimate needs many more trees than
         a prediction: for bootstrap samples about ten times as many as there are training samples,
-        for a small `max_samples`, such as 0.2, about as many. With fewer, the correction often
-        exceeds what it corrects. A variance that is negative after the correction is set to zero;
-        what a finite number of trees adds (the variance between the trees, divided by their number)
-        is then added to all of them, so that no result is zero unless all trees agree. A warning
-        says so if more than a tenth of the variances were negative.
+        for a small `max_samples`, such as 0.2, a few times as many. With fewer, the correction
+        often exceeds what it corrects, and results are too large on average. A variance that is
+        negative after the correction is set to zero; what a finite number of trees adds (the
+        variance between the trees, divided by their number) is then added to all of them, so that
+        no result is zero unless all trees agree. A warning says so if more than a tenth of the
+        variances were negative.
 
         Examples
         --------
