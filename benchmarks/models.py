@@ -101,6 +101,51 @@ class OursRF(Ours):
         return morforest.Axis()
 
 
+class OursKept(OursRF):
+    """A forest that keeps the training samples of its leaves, which may be larger than pure."""
+
+    def build(self, work, threads, seed):
+        return (
+            super()
+            .build(work, threads, seed)
+            .set_params(keep_samples=True, min_samples_leaf=work["leaf"])
+        )
+
+    def weights(self, data):
+        return self.model.weights(data)
+
+    def quantiles(self, data, levels):
+        return self.model.predict_quantiles(data, levels)
+
+
+class QuantileForest(Estimator):
+    """All samples of a leaf are kept, and share a weight of one, as ours.
+
+    It has no weights; counts of shared leaves are what comes closest.
+    """
+
+    def build(self, work, threads, seed):
+        from quantile_forest import RandomForestQuantileRegressor
+
+        return RandomForestQuantileRegressor(
+            work["trees"],
+            max_features=work["candidates"],
+            min_samples_leaf=work["leaf"],
+            max_samples_leaf=None,
+            n_jobs=threads,
+            random_state=seed,
+        )
+
+    def predict(self, data):
+        return self.model.predict(data, quantiles="mean")
+
+    def weights(self, data):
+        return self.model.proximity_counts(data, return_sorted=False)
+
+    def quantiles(self, data, levels):
+        return self.model.predict(data, quantiles=list(levels), weighted_leaves=True)
+
+
 class TreeplePatch(Estimator):
     """The same sizes of patches, always inside; ours may reach over the edge."""
 
@@ -146,6 +191,48 @@ class SklearnForest(Estimator):
             n_jobs=threads,
             random_state=seed,
         )
+
+
+class SklearnByHand(SklearnForest):
+    """What users write around `apply`: sparse matrices of samples by leaf, and their product."""
+
+    def fit(self, data):
+        import scipy.sparse as sp
+
+        X, self.y = data
+        self.model.set_params(min_samples_leaf=self.work["leaf"]).fit(X, self.y)
+        sizes = [tree.tree_.node_count for tree in self.model.estimators_]
+        self.begin = np.append(0, np.cumsum(sizes))
+        columns, weights = self.model.apply(X) + self.begin[:-1], np.empty((len(X), len(sizes)))
+        for i, drawn in enumerate(self.model.estimators_samples_):
+            weights[:, i] = np.bincount(drawn, minlength=len(X))
+            total = np.bincount(columns[:, i], weights[:, i], self.begin[-1])
+            weights[:, i] /= np.maximum(total[columns[:, i]], 1)
+        rows = np.repeat(np.arange(len(X)), len(sizes))
+        used = weights.ravel() > 0
+        entries = (weights.ravel()[used], (columns.ravel()[used], rows[used]))
+        self.samples = sp.csr_matrix(entries, shape=(self.begin[-1], len(X)))
+
+    def weights(self, data):
+        import scipy.sparse as sp
+
+        leaves = self.model.apply(data) + self.begin[:-1]
+        ends = np.arange(len(data) + 1) * leaves.shape[1]
+        ones = np.full(leaves.size, 1 / leaves.shape[1])
+        found = sp.csr_matrix((ones, leaves.ravel(), ends), shape=(len(data), self.begin[-1]))
+        return found @ self.samples
+
+    def quantiles(self, data, levels):
+        order = np.argsort(self.y)
+        weights = self.weights(data)[:, order].sorted_indices()
+        values, found = self.y[order], np.empty((len(data), len(levels)))
+        for i in range(len(data)):
+            part = slice(weights.indptr[i], weights.indptr[i + 1])
+            reached = np.searchsorted(np.cumsum(weights.data[part]), np.array(levels) - 1e-11)
+            found[i] = values[weights.indices[part]][
+                np.minimum(reached, part.stop - part.start - 1)
+            ]
+        return found
 
 
 class SklearnExtraTrees(SklearnForest):
@@ -285,9 +372,12 @@ MODELS = {
     "morforest MORF": OursMorf,
     "morforest SPORF": OursSporf,
     "morforest RF": OursRF,
+    "morforest kept": OursKept,
+    "quantile-forest": QuantileForest,
     "treeple patch": TreeplePatch,
     "treeple oblique": TreepleOblique,
     "scikit-learn RF": SklearnForest,
+    "scikit-learn by hand": SklearnByHand,
     "scikit-learn ET": SklearnExtraTrees,
     "scikit-learn HGB": SklearnBoosting,
     "ydf oblique": YdfOblique,

@@ -13,11 +13,13 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent.parent / ".venv-peers"
 ENVIRONMENTS = {
     "treeple": ("treeple==0.10.3", "scikit-learn==1.6.1"),
+    "quantile": ("quantile-forest",),
     "current": ("scikit-learn", "ydf", "xgboost", "lightgbm"),
 }
 HOME = {
     "morforest": None,  # this interpreter
     "treeple": "treeple",
+    "quantile-forest": "quantile",
     "scikit-learn": "current",
     "ydf": "current",
     "xgboost": "current",

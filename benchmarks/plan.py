@@ -12,6 +12,8 @@ SKLEARN_RF, SKLEARN_ET, SKLEARN_HGB = "scikit-learn RF", "scikit-learn ET", "sci
 TREEPLE_PATCH, TREEPLE_OBLIQUE = "treeple patch", "treeple oblique"
 YDF_OBLIQUE, YDF_RF = "ydf oblique", "ydf RF"
 XGBOOST, LIGHTGBM = "xgboost", "lightgbm"
+# Forests that know the training samples of their leaves.
+WEIGHTS, QUANTILE_FOREST, BY_HAND = "morforest kept", "quantile-forest", "scikit-learn by hand"
 
 OURS = (MORF, SPORF, RF)
 IMAGE_FORESTS = (MORF, RF, TREEPLE_PATCH, SKLEARN_RF, SKLEARN_ET, YDF_OBLIQUE, YDF_RF)
@@ -47,6 +49,8 @@ class Plan:
     eeg_rows: int
     series_rows: int
     friedman: str
+    weights: str
+    weights_trees: int
     # predict, size, memory, import
     held_rows: int
     batches: tuple
@@ -87,6 +91,8 @@ FULL = Plan(
     eeg_rows=2000,
     series_rows=1000,
     friedman="friedman-20000x50",
+    weights="friedman-100000x10",
+    weights_trees=500,
     held_rows=60_000,
     batches=(1, 10, 100, 1000, 10_000),
     predict_rounds=5,
@@ -119,6 +125,8 @@ QUICK = dataclasses.replace(
     eeg_rows=500,
     series_rows=200,
     friedman="friedman-2000x50",
+    weights="friedman-5000x10",
+    weights_trees=100,
     held_rows=5000,
     predict_rounds=1,
     memory_rows=(5000,),
@@ -139,6 +147,8 @@ TINY = dataclasses.replace(
     table_rows=500,
     large_table="table-2000x50-2",
     small_trees=10,
+    weights="friedman-1000x10",
+    weights_trees=10,
     held_rows=1000,
     batches=(1, 100, 10_000),
     memory_rows=(500, 1000),

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Callable
 
 from benchmarks import plots, results
-from benchmarks.plan import OURS
+from benchmarks.plan import OURS, WEIGHTS
 from measuring import tables
 
 # The setting of a row. A table shows the columns that vary, and its note names the others.
@@ -108,6 +108,28 @@ def sizes(rows):
     return header, lines
 
 
+def weights(rows):
+    header = ["question", "model", "repeats", "CPU s", "x morforest kept", "peak MB", "score"]
+    lines = []
+    for (question,), same in tables.group(rows, "question").items():
+        by_model = tables.group(same, "model")
+        ours = by_model.get((WEIGHTS,), [])
+        for (model,), group in by_model.items():
+            peaks = [row["bytes"] for row in group if row["bytes"] != ""]
+            lines.append(
+                [
+                    question,
+                    model,
+                    len(group),
+                    seconds(group, "cpu_seconds"),
+                    *ratios(group, [ours], "cpu_seconds"),
+                    f"{statistics.median(peaks) / 1e6:.0f}" if peaks else "-",
+                    f"{mean(group, 'score'):.4f}",
+                ]
+            )
+    return header, lines
+
+
 def imports(rows):
     header = ["statement", "repeats", "wall ms, lowest", "wall ms, median", "CPU ms, median"]
     lines = []
@@ -197,6 +219,17 @@ REPORTS = {
     ),
     "import": Report(
         "Import", "Fresh processes take turns; the files are in the disk's cache.", imports
+    ),
+    "weights": Report(
+        "Forest weights and quantiles",
+        "Regression forests whose leaves have at least five samples answer questions about 10,000 "
+        "test samples, in turns, with one thread. The fit of ours and of quantile-forest includes "
+        "keeping the samples of leaves, that of scikit-learn by hand a sparse matrix of them. "
+        "quantile-forest has no weights: it counts shared leaves (`proximity_counts`). Quantiles "
+        "are those of levels 0.1, 0.5 and 0.9, and their score is the mean pinball loss; other "
+        "scores are the coefficient of determination of the predicted means. The peak is the "
+        "highest resident memory during the call less that before it, and includes the answer.",
+        weights,
     ),
     "instructions": Report(
         "Instructions of the core",

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from benchmarks import data, instructions, results
+from benchmarks import data, instructions, results, weights
 from benchmarks.client import WorkerError
 from benchmarks.models import library_of
 from benchmarks.plan import (
@@ -47,6 +47,7 @@ class Work:
     smallest: tuple = ()
     largest: tuple = ()
     boundary: str = "zero"  # of our patches; treeple's are always inside
+    leaf: int = 1  # fewest samples of a leaf
 
     def request(self):
         """Return the part that the worker needs."""
@@ -58,6 +59,7 @@ class Work:
             "smallest": self.smallest,
             "largest": self.largest,
             "boundary": self.boundary,
+            "leaf": self.leaf,
         }
         return {"path": self.path, "rows": self.rows, "work": work}
 
@@ -391,5 +393,6 @@ SECTIONS = {
     "regression": regression,
     "memory": memory,
     "import": imports,
+    "weights": weights.measure,
     "instructions": count_instructions,
 }

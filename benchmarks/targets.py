@@ -12,11 +12,13 @@ from benchmarks import data, plots, reports, results
 from benchmarks.plan import (
     LIGHTGBM,
     MORF,
+    QUANTILE_FOREST,
     RF,
     SKLEARN_RF,
     SPORF,
     TREEPLE_OBLIQUE,
     TREEPLE_PATCH,
+    WEIGHTS,
     XGBOOST,
     YDF_OBLIQUE,
 )
@@ -51,6 +53,11 @@ def predict(batch, peer, required):
     )
 
 
+def answer(work, question, required):
+    where = (("question", question),)
+    return Target(work, "weights", WEIGHTS, QUANTILE_FOREST, required, where=where, scored=False)
+
+
 TARGETS = (
     fit("MORF, images", "fit", MORF, TREEPLE_PATCH, 20),
     fit("MORF, images", "fit", MORF, SKLEARN_RF, 5),
@@ -69,6 +76,8 @@ TARGETS = (
     predict(10_000, SKLEARN_RF, 4),
     predict(10_000, YDF_OBLIQUE, 5),
     predict(1, SKLEARN_RF, 15),
+    answer("forest weights, 10,000 rows", "weights", 3),
+    answer("quantiles, 10,000 rows", "quantiles", 3),
     Target(
         "peak memory of a fit",
         "memory",

@@ -51,6 +51,17 @@ def memory(field):
     raise KeyError(field)
 
 
+def peak_begins():
+    """Let the peak of resident memory start anew, and return what is held; None if impossible."""
+    try:
+        # Free memory that the process keeps would hide the first part of what a call needs.
+        ctypes.CDLL(None).malloc_trim(0)
+        pathlib.Path("/proc/self/clear_refs").write_text("5")
+    except (AttributeError, OSError):
+        return None
+    return memory("VmRSS")
+
+
 class Worker:
     """The commands; what a method returns is sent back."""
 
@@ -103,6 +114,28 @@ class Worker:
     def size(self, key):
         return self.held[key].size()
 
+    def answer(self, key, path, question, levels=()):
+        """Return the seconds of a call about all test rows, its peak memory, and a score.
+
+        The score of quantiles is the mean pinball loss, that of others the one of the model.
+        """
+        grown = self.held[key]
+        _, _, X, y = self._load(path)
+        ready = grown.ready_to_predict(X)
+        arguments = (ready, levels) if levels else (ready,)
+        gc.collect()
+        before = peak_begins()
+        found = []
+        seconds = timed(lambda: found.append(getattr(grown, question)(*arguments)))
+        peak = "" if before is None else memory("VmHWM") - before
+        score = self._score(grown, path)
+        if levels:
+            error = y[:, np.newaxis] - found[0]
+            score = float(
+                np.mean(np.maximum(np.array(levels) * error, (np.array(levels) - 1) * error))
+            )
+        return {**seconds, "bytes": peak, "score": score}
+
     def peak_memory(self, model, path, rows, work, threads, seed):
         """Return the peak of resident memory during a fit, above what was held before it."""
         train = self._train(model, path, rows)
@@ -110,13 +143,9 @@ class Worker:
         self._loaded = (None, None)  # only the library's own form of the data stays
         gc.collect()
         grown = models.MODELS[model](work, threads, seed)
-        try:
-            # Free memory that the process keeps would hide the first part of what the fit needs.
-            ctypes.CDLL(None).malloc_trim(0)
-            pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
-        except (AttributeError, OSError) as error:
-            return {"impossible": f"it takes Linux with glibc and a peak to reset ({error})"}
-        before = memory("VmRSS")
+        before = peak_begins()
+        if before is None:
+            return {"impossible": "it takes Linux with glibc and a peak to reset"}
         grown.fit(train)
         peak = memory("VmHWM") - before
         return {"bytes": peak, "score": self._score(grown, path)}

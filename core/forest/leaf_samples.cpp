@@ -12,7 +12,6 @@ namespace morf {
 namespace {
 
 constexpr std::size_t lists_ahead = 8, entries_ahead = 4;  // trees whose lists are fetched while others are read
-constexpr int block_bits = 10;  // of the number of blocks of targets whose weights are added up together
 
 void require(bool condition) {
   if (!condition) throw std::invalid_argument("damaged forest: the samples of leaves do not fit the trees");
@@ -197,7 +196,9 @@ void LeafSamples::quantiles_of(std::span<const Entry> entries, const std::int32_
   // Shares of a leaf are whole numbers that sum to about 2^bits, and those of all trees to less than 2^64.
   const double one = std::ldexp(1.0, 63 - static_cast<int>(std::bit_width(trees())));
   const double tolerance = std::ldexp(1.0, -36);
-  const int width = std::bit_width(targets.value.size()), shift = width > block_bits ? width - block_bits : 0;
+  // Blocks are many enough for neighbouring targets not to wait for each other's sums, and few beside the shares of a sample.
+  const int width = std::bit_width(targets.value.size()), blocks = static_cast<int>(std::bit_width(trees())) + 3;
+  const int shift = std::max(width - std::min(blocks, 10), 0);
   std::vector<std::uint64_t> of_block((targets.value.size() >> shift) + 1), before(level.size());
   std::vector<std::uint8_t> wanted(of_block.size());
   std::vector<std::size_t> block(level.size());

@@ -137,7 +137,7 @@ class LeafSamples:
     def _sizes(self) -> np.ndarray:
         """Return the length of each node's list."""
         ends = self.tree_begin[1:-1] + np.arange(1, self.n_trees)  # from one tree to the next
-        return np.delete(np.diff(self.begin.astype(np.int64)), ends - 1)
+        return np.delete(np.diff(self.begin), ends - 1)
 
     def _drawn_for_leaves(self) -> np.ndarray:
         """Return `drawn` as it is where weights are counts, and trees not honest."""
@@ -226,8 +226,7 @@ def unpack_entries(entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def join_entries(parts: list[np.ndarray]) -> np.ndarray:
     """Put entries behind one another, in the wider form if some of them need it."""
     if len({part.dtype for part in parts}) > 1:
-        rows = [unpack_entries(part) for part in parts]
-        parts = [row | weight.astype(np.uint64) << np.uint64(WIDE_ROW) for row, weight in rows]
+        parts = [_pack_wide(*unpack_entries(part)) for part in parts]
     return np.concatenate(parts)
 
 
