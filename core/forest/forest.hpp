@@ -102,7 +102,9 @@ class Forest {
   bool each_split(Put put) const;
   std::int64_t half_threshold(std::size_t node) const;
   std::int32_t root(std::size_t tree) const { return static_cast<std::int32_t>(nodes_.tree_begin[tree]); }
-  std::size_t payload(std::int32_t leaf) const { return static_cast<std::size_t>(-1 - static_cast<std::int64_t>(nodes_.next[leaf])); }
+  std::size_t payload(std::int32_t leaf) const {
+    return static_cast<std::size_t>(-1 - static_cast<std::int64_t>(nodes_.next[leaf]));
+  }
   void add_leaf(std::int32_t node, double* out) const;
   bool add_vote(std::int32_t node, double* out) const;
   std::vector<double> mean_of_leaves() const;

@@ -285,9 +285,8 @@ class Grower {
   std::pair<Open, Open> make_split(const Found& found) {
     const Open& node = found.node;
     const Value* const best_values = own_->best_values.data();
-    const std::size_t split_at = node.rows.begin + part_rows(&rows_[node.rows.begin], node.rows.size(), [&](std::size_t i) {
-      return best_values[i] <= found.split.below;
-    });
+    const std::size_t split_at = node.rows.begin + part_rows(&rows_[node.rows.begin], node.rows.size(),
+                                                             [&](std::size_t i) { return best_values[i] <= found.split.below; });
 
     const std::size_t child = nodes_.size();
     if (child + 2 > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))

@@ -590,9 +590,8 @@ TEST(damage_of_every_kind_is_refused) {
       }
       if (regression) {
         refuse(m, "leaf value", [](auto& a) { a.leaves.value.back() = std::numeric_limits<double>::infinity(); });
-        refuse(m, "no leaf says anything", [](auto& a) {
-          std::fill(a.leaves.value.begin(), a.leaves.value.end(), std::nan(""));
-        });
+        refuse(m, "no leaf says anything",
+               [](auto& a) { std::fill(a.leaves.value.begin(), a.leaves.value.end(), std::nan("")); });
         refuse(m, "leaf values", [](auto& a) { a.leaves.value.clear(); });
         refuse(m, "classes", [](auto& a) { a.leaves.class_count = 1; });
       } else {

@@ -56,7 +56,8 @@ struct Data {
     Trees grown;
     with_cell_type(type, [&](auto cell) {
       Projector<decltype(cell)> projection(*table);
-      grow_tree<ValueOf<decltype(cell)>>(projection, dictionary, key, bag(), all_targets(rule.criterion), rule, poll, grown, leaf_bag);
+      grow_tree<ValueOf<decltype(cell)>>(projection, dictionary, key, bag(), all_targets(rule.criterion), rule, poll, grown,
+                                         leaf_bag);
     });
     return grown;
   }
@@ -311,8 +312,9 @@ TEST(trees_keep_their_promises) {
 }
 
 static auto parts_of(const Trees& t) {
-  return std::tie(t.tree_size, t.next, t.threshold, t.real_threshold, t.weight, t.gain, t.atoms.begin, t.atoms.cell, t.atoms.weight,
-                  t.leaves.distribution_size, t.leaves.distribution_class, t.leaves.distribution_weight, t.leaves.value);
+  return std::tie(t.tree_size, t.next, t.threshold, t.real_threshold, t.weight, t.gain, t.atoms.begin, t.atoms.cell,
+                  t.atoms.weight, t.leaves.distribution_size, t.leaves.distribution_class, t.leaves.distribution_weight,
+                  t.leaves.value);
 }
 
 TEST(an_honest_tree_of_one_bag_is_a_plain_tree) {
