@@ -210,9 +210,14 @@ def _unpack(samples: LeafSamples, state: dict[str, Any]) -> None:
 def pack_entries(row: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return rows and their weights in one number each: 24 and 8 bits, or 32 and 32."""
     fits = row.max(initial=0) < 1 << NARROW_ROW and weight.max(initial=0) < 1 << 32 - NARROW_ROW
-    dtype: Any = np.uint32 if fits else np.uint64
-    shift = dtype(NARROW_ROW if fits else WIDE_ROW)
-    packed: np.ndarray = row.astype(dtype) | np.left_shift(weight.astype(dtype), shift)
+    if not fits:
+        return _pack_wide(row, weight)
+    packed: np.ndarray = row.astype(np.uint32) | weight.astype(np.uint32) << np.uint32(NARROW_ROW)
+    return packed
+
+
+def _pack_wide(row: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    packed: np.ndarray = row.astype(np.uint64) | weight.astype(np.uint64) << np.uint64(WIDE_ROW)
     return packed
 
 
