@@ -116,7 +116,7 @@ def test_calibration_equals_the_oracle(problem, folds, early):
         for number, fold in enumerate(dealt):  # the models that are kept are those that were judged
             np.testing.assert_allclose(by_fold[number][fold, target[fold]], true[fold], rtol=1e-9)
             calibration.scores[fold] = by_fold[number][fold, target[fold]]  # ties to the last bit
-        sets = model.predict_set(problem.X, 0.63)
+        sets = model.predict_set(problem.X, 0.63, allow_empty=True)
         for row in range(len(target)):
             found = oracle_boosting.class_set(
                 [of[row] for of in by_fold], calibration.scores, given_weights, dealt, 0.63
@@ -245,11 +245,13 @@ def test_sets_hold_the_class_as_often_as_they_say():
             Axis(), max_iter=100, calibration_folds=5, random_state=0
         ).fit(X[:500], y[:500])
         for level in (0.8, 0.9, 0.95):
-            sets = model.predict_set(X[500:], level)
+            sets = model.predict_set(X[500:], level, allow_empty=True)
             assert sets.shape == (2500, 4)
             assert sets.dtype == bool
             found.append(sets[np.arange(2500), y[500:]].mean() - level)
-        sizes = [model.predict_set(X[500:], level).sum() for level in (0.5, 0.8, 0.95)]
+        sizes = [
+            model.predict_set(X[500:], level, allow_empty=True).sum() for level in (0.5, 0.8, 0.95)
+        ]
         assert sizes == sorted(sizes)
     assert -0.01 < np.mean(found) < 0.03
 
@@ -259,7 +261,7 @@ def test_class_weights_do_not_change_what_sets_promise():
     model = MorfBoostingClassifier(
         Axis(), max_iter=60, class_weight="balanced", calibration_folds=5, random_state=0
     ).fit(X[:800], y[:800])
-    sets = model.predict_set(X[800:], 0.9)
+    sets = model.predict_set(X[800:], 0.9, allow_empty=True)
     assert sets[np.arange(2200), y[800:]].mean() == pytest.approx(0.91, abs=0.03)
 
 
@@ -268,7 +270,7 @@ def test_class_weights_do_not_change_what_sets_promise():
 
 def answers(model, X):
     if hasattr(model, "classes_"):
-        return model.predict_set(X, 0.8)
+        return model.predict_set(X, 0.8, allow_empty=True)
     return model.predict(X) if model.loss == "quantile" else model.predict_interval(X, 0.8)
 
 
@@ -445,3 +447,21 @@ def test_folds_are_told(capsys):
     told = capsys.readouterr().err
     assert "rounds of 2 folds" in told
     assert "validation loss" in told
+
+
+def test_no_set_is_empty_unless_that_is_allowed():
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    y = (X[:, 0] > 0).astype(int)
+    model = MorfBoostingClassifier(calibration_folds=4, max_iter=60, random_state=0).fit(X, y)
+    sets = model.predict_set(X, 0.5)
+    free = model.predict_set(X, 0.5, allow_empty=True)
+    empty = ~free.any(axis=1)
+    assert empty.any()
+    np.testing.assert_array_equal(sets[~empty], free[~empty] | marks(model, X)[~empty])
+    np.testing.assert_array_equal(sets[empty], marks(model, X)[empty])
+    with pytest.raises(ValueError, match="allow_empty must be True or False"):
+        model.predict_set(X, 0.5, allow_empty="yes")
+
+
+def marks(model, X):
+    return model.predict(X)[:, None] == model.classes_

@@ -51,7 +51,7 @@ class CalibratedClasses(ClassLabels, BaseBoosting):
             return losses.softmax(scores)
         return losses.softmax(np.hstack([np.zeros_like(scores), scores]))
 
-    def predict_set(self, X: Any, level: float = 0.9) -> np.ndarray:
+    def predict_set(self, X: Any, level: float = 0.9, *, allow_empty: bool = False) -> np.ndarray:
         """Predict sets of classes that hold the true class as often as `level` says.
 
         A class is in the set of a sample unless it is less probable than nearly all true classes
@@ -68,13 +68,16 @@ class CalibratedClasses(ClassLabels, BaseBoosting):
         level : float, default=0.9
             Share of samples like those of training whose set is to hold the true class. This holds
             on average over all samples, and not for each class or each kind of sample.
+        allow_empty : bool, default=False
+            Whether a set may be empty. Where the classifier is right more often than `level` says,
+            only empty sets bring the coverage down to it; otherwise the most probable class is in
+            every set, and the coverage exceeds the level there.
 
         Returns
         -------
         sets : ndarray of bool, of shape (n_samples, n_classes)
-            Columns follow ``classes_``. A set is empty where no class is probable enough, which
-            happens where the classifier is more often right than `level` asks for. If there are
-            too few training samples for the level, sets hold all classes.
+            Columns follow ``classes_``. If there are too few training samples for the level, sets
+            hold all classes.
 
         Examples
         --------
@@ -89,8 +92,13 @@ class CalibratedClasses(ClassLabels, BaseBoosting):
         if not isinstance(self._calibration, ClassCalibration):
             raise self._explain_missing("predict_set")
         check_level(level)
-        X, _ = validation.check_samples(self, X, fitting=False)
-        return self._calibration.sets(X, float(level), self._probabilities, self.n_jobs)
+        check.check_flag("allow_empty", allow_empty)
+        rows, _ = validation.check_samples(self, X, fitting=False)
+        sets = self._calibration.sets(rows, float(level), self._probabilities, self.n_jobs)
+        if not allow_empty:
+            best = np.searchsorted(self.classes_, self.predict(X))
+            sets[np.arange(len(sets)), best] = True
+        return sets
 
 
 class CalibratedNumbers(BaseBoosting):
