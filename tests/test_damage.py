@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from morforest import AtomFeatures
 
-STATES = 3300
+STATES = 3800
 
 
 @pytest.mark.parametrize("name", MODELS)

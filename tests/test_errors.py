@@ -261,6 +261,7 @@ BAD_PARAMETERS = {
     "bootstrap": [1, "yes", None],
     "max_samples": [0, -1, 1.5, 0.0, 121, "all", True, np.nan],
     "oob_score": ["yes", 1, None],
+    "keep_samples": ["yes", 1, None],
     "augment": ["rotate", 3, True],
     "class_weight": ["even", 3, [1, 2], {0: -1}, {0: np.nan}, {0: np.inf}, {0: "x"}],
     "warm_start": [1, "yes", None],
