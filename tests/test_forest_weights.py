@@ -141,6 +141,7 @@ def given_weights(kind, n):
     return None if weights is None else weights[:n]
 
 
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
 def test_sums_of_whole_numbers_are_exact():
     # Leaves of one sample, and a power of two of trees: no share is rounded.
     X = np.random.default_rng(0).integers(0, 1000, (64, 5))

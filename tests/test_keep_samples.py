@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 from test_forest_weights import FORESTS, SAMPLE_WEIGHTS, answers, assert_same_answers
 
 from morforest import MorfClassifier, MorfRegressor, MorfTreeRegressor
+from morforest._leaf_samples import join_entries, pack_entries, unpack_entries
 
 
 def drawn_weights(model):
@@ -147,3 +148,15 @@ def test_what_trees_have_drawn_is_kept():
     np.testing.assert_array_equal(model._leaf_samples.drawn, drawn_weights(model))
     left_out = np.isnan(model.oob_decision_function_[:, 0])
     np.testing.assert_array_equal((model._leaf_samples.drawn > 0).all(axis=0), left_out)
+
+
+def test_rows_and_weights_share_an_entry():
+    small = pack_entries(np.array([0, 2**24 - 1]), np.array([255, 1]))
+    assert small.dtype == np.uint32
+    for row, weight in (([3, 2**24], [1, 1]), ([3, 4], [256, 1]), ([2**31], [2**32 - 1])):
+        large = pack_entries(np.array(row), np.array(weight))
+        assert large.dtype == np.uint64
+        both = unpack_entries(join_entries([small, large]))
+        assert both[0].tolist() == [0, 2**24 - 1, *row]
+        assert both[1].tolist() == [255, 1, *weight]
+    assert join_entries([small, small]).dtype == np.uint32

@@ -98,8 +98,9 @@ class MorfClassifier(Classification, SetPrediction, BaseForest):
     keep_samples : bool, default=False
         Whether the fitted forest keeps which training samples each tree used, and which fill each
         leaf. Forest weights (`weights`, `nearest`) and what says how sure a prediction is, such as
-        `predict_std`, need them. This takes about seven bytes per tree and training sample. With
-        `warm_start`, all fits need the same samples.
+        `predict_std`, need them. This takes four to seven bytes per tree and training sample, and
+        up to ten where samples or classes have weights. With `warm_start`, all fits need the same
+        samples.
     augment : ImageCopies, SeriesCopies or None, default=None
         Copies of its samples that each tree draws and also learns from. Out-of-bag scores remain
         honest, because a tree sees copies of its own samples only.
@@ -314,8 +315,9 @@ class MorfRegressor(Regression, QuantilePrediction, IntervalPrediction, BaseFore
     keep_samples : bool, default=False
         Whether the fitted forest keeps which training samples each tree used, and which fill each
         leaf. Forest weights (`weights`, `nearest`) and what says how sure a prediction is, such as
-        `predict_std`, need them. This takes about seven bytes per tree and training sample. With
-        `warm_start`, all fits need the same samples.
+        `predict_std`, need them. This takes four to seven bytes per tree and training sample, and
+        up to ten where samples or classes have weights. With `warm_start`, all fits need the same
+        samples.
     augment : ImageCopies, SeriesCopies or None, default=None
         Copies of its samples that each tree draws and also learns from. Out-of-bag scores remain
         honest, because a tree sees copies of its own samples only.
