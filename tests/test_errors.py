@@ -258,8 +258,13 @@ BAD_PARAMETERS = {
     "min_weight_fraction_leaf": [-0.1, 0.6, "half", None, np.nan, True],
     "min_impurity_decrease": [-0.1, "some", None, np.nan, True],
     "max_leaf_nodes": [1, 0, -1, 2.5, "few", True],
+    "min_child_fraction": [-0.1, 0.6, "half", None, np.nan, True],
+    "random_split_rate": [-0.1, 1.1, "some", None, np.nan, True],
+    "honest": [1, "yes", None],
+    "honest_fraction": [0, 1, 1.5, "half", None, np.nan, True],
+    "honest_prior": ["none", None, 3],
     "bootstrap": [1, "yes", None],
-    "max_samples": [0, -1, 1.5, 0.0, 121, "all", True, np.nan],
+    "max_samples": [0, -1, 1.5, 0.0, 121, "all", "n**2", True, np.nan],
     "oob_score": ["yes", 1, None],
     "keep_samples": ["yes", 1, None],
     "augment": ["rotate", 3, True],
@@ -328,8 +333,8 @@ def test_absurd_numbers_of_candidates_are_refused(value):
 
 def test_parameters_that_contradict_each_other_are_refused():
     X, y = samples()
-    with pytest.raises(ValueError, match=r"max_samples=0\.5 needs bootstrap=True"):
-        classifier(max_samples=0.5, bootstrap=False).fit(X, y)
+    with pytest.raises(ValueError, match="honest=.oob. needs samples that a tree has not drawn"):
+        classifier(honest="oob", bootstrap=False).fit(X, y)
     with pytest.raises(ValueError, match="oob_score needs bootstrap=True"):
         classifier(oob_score=True, bootstrap=False).fit(X, y)
     with pytest.raises(ValueError, match=r"data_shape=\(3, 2\) contradicts.*\(2, 3\)"):

@@ -170,7 +170,7 @@ def test_bags_of_fractional_weights_do_not_depend_on_the_order_of_rows():
         order = rng.permutation(n)
         sums.add(weights[order].sum())
         bagging = make_bagging(
-            hashes[order], target, None, weights[order], 10, None, np.empty(0), target
+            hashes[order], target, None, weights[order], 10, True, None, np.empty(0), target
         )
         found.add(bagging.cumulative.tobytes())
     assert len(sums) > 1

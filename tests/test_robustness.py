@@ -410,8 +410,20 @@ def test_numbers_that_are_none_are_refused(forest, name, value):
     array = field(forest, name)
     if not array.size:
         pytest.skip("not used by this forest")
+    if name == "leaf_value" and np.isnan(value):
+        pytest.skip("such a leaf of an honest tree does not vote")
     with pytest.raises(ValueError, match="damaged"):
         damaged(forest, **{name: put(array, 0, value)})
+
+
+def test_leaves_without_a_vote_are_refused_unless_trees_are_honest():
+    model = forest_of("numbers")
+    state = model.__getstate__()
+    state["_forest"] = dataclasses.replace(
+        model._forest, leaf_value=put(model._forest.leaf_value, 0, np.nan)
+    )
+    with pytest.raises(ValueError, match="damaged model: leaves that say nothing"):
+        MorfRegressor.__new__(MorfRegressor).__setstate__(state)
 
 
 @pytest.mark.parametrize("value", [2**63 - 1, -(2**63)])
