@@ -333,7 +333,7 @@ def test_absurd_numbers_of_candidates_are_refused(value):
 
 def test_parameters_that_contradict_each_other_are_refused():
     X, y = samples()
-    with pytest.raises(ValueError, match="honest=.oob. needs samples that a tree has not drawn"):
+    with pytest.raises(ValueError, match=r"honest=.oob. needs samples that a tree has not drawn"):
         classifier(honest="oob", bootstrap=False).fit(X, y)
     with pytest.raises(ValueError, match="oob_score needs bootstrap=True"):
         classifier(oob_score=True, bootstrap=False).fit(X, y)
