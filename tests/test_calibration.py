@@ -412,10 +412,11 @@ def test_bad_levels_are_explained(level):
     model = MorfBoostingRegressor(calibration_folds=2, max_iter=2, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="level must be a number between 0 and 1"):
         model.predict_interval(X, level)
-    with pytest.raises(ValueError, match="q must be a list of numbers between 0 and 1"):
+    with pytest.raises(ValueError, match="q must be a number or a list of numbers between 0 and 1"):
         model.predict_quantiles(X, [level])
-    with pytest.raises(ValueError, match="q must be a list"):
-        model.predict_quantiles(X, 0.5)
+    with pytest.raises(ValueError, match="q must be a number or a list"):
+        model.predict_quantiles(X, [])
+    assert model.predict_quantiles(X, 0.5).shape == (40, 1)
 
 
 def test_damaged_calibrations_are_refused():
@@ -465,3 +466,12 @@ def test_no_set_is_empty_unless_that_is_allowed():
 
 def marks(model, X):
     return model.predict(X)[:, None] == model.classes_
+
+
+def test_targets_that_are_nearly_all_alike_have_intervals():
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.zeros(60)
+    y[3] = 5.0
+    for loss in ("absolute_error", "squared_error"):
+        model = MorfBoostingRegressor(loss=loss, calibration_folds=5, max_iter=20, random_state=0)
+        low, high = model.fit(X, y).predict_interval(X, 0.8).T
+        assert (low <= high).all()

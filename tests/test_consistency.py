@@ -157,3 +157,14 @@ def test_only_fitted_forests_are_checked():
         check_consistency_conditions(MorfClassifier(Axis()))
     with pytest.raises(TypeError, match="forest must be a MorfClassifier"):
         check_consistency_conditions("forest")
+
+
+def test_all_trees_count_and_not_what_parameters_say_later():
+    X, y = images()
+    plain = classifier(Axis(), warm_start=True, n_estimators=3)
+    proper = consistent(plain).get_params(deep=False)
+    model = plain.fit(X, y).set_params(**(proper | {"n_estimators": 4}))
+    report = check_consistency_conditions(model)
+    assert {c.name for c in report if c.holds is False} >= {"honest", "balanced", "random splits"}
+    report = check_consistency_conditions(model.fit(X, y))
+    assert {c.name for c in report if c.holds is False} >= {"honest", "balanced", "random splits"}

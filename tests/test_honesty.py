@@ -530,3 +530,47 @@ def test_leaves_without_samples_have_no_weights(prior):
     for question in (model.weights, lambda X: model.nearest(X, 3)):
         with pytest.raises(ValueError, match=f"honest_prior='{prior}'.*no training sample says"):
             question(problem.X)
+
+
+# --- warm starts -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("asked", [{"oob_score": True}, {"keep_samples": True}], ids=str)
+@pytest.mark.parametrize(
+    "changed",
+    [{"honest": False}, {"honest_fraction": 0.3}, {"max_samples": 0.4}, {"bootstrap": True}],
+    ids=str,
+)
+def test_samples_left_out_by_other_rules_are_not_asked_for(changed, asked):
+    X, y = friedman(60)
+    parameters = {"honest": True, "honest_fraction": 0.5, "bootstrap": False, "max_samples": 0.8}
+    parameters |= asked
+    model = regressor(Axis(), warm_start=True, **parameters).fit(X, y)
+    before = model.n_estimators
+    model.set_params(n_estimators=before + 5, **changed)
+    with pytest.raises(ValueError, match="with warm_start, all fits must have the same X, y"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="with warm_start, all fits must have the same X, y"):
+        model.set_params(**parameters).fit(X, y, sample_weight=np.arange(60) + 1)
+    assert len(model.fit(X, y).splits_) == before + 5
+    model.set_params(n_estimators=before + 6, oob_score=False, keep_samples=False, **changed)
+    model.fit(X, y)  # nobody asks
+    model.set_params(n_estimators=before + 7, oob_score=True)
+    with pytest.raises(ValueError, match="with warm_start, all fits must have the same X, y"):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("parameters", [{"honest": "oob"}, {"oob_score": True}], ids=str)
+@pytest.mark.parametrize("max_samples", [1.0, "n**1", 60])
+def test_all_samples_leave_none_out(parameters, max_samples):
+    X, y = friedman(60)
+    with pytest.raises(ValueError, match=r"draws all 60 samples.*use a smaller max_samples"):
+        regressor(Axis(), bootstrap=False, max_samples=max_samples, **parameters).fit(X, y)
+
+
+def test_twins_of_used_samples_are_no_left_out_samples():
+    X, y = friedman(60)
+    X, y = np.concatenate([X, X[:9]]), np.concatenate([y, y[:9]])
+    model = regressor(Axis(), honest="oob", keep_samples=True).fit(X, y)
+    with pytest.raises(ValueError, match="predict_interval needs training samples"):
+        model.predict_interval(X, 0.8)

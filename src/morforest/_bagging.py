@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +71,24 @@ class Bagging:
     codes: np.ndarray
     times: int = 1  # how often a tree has each row: once, and once per copy of augment=
     honesty: Honesty | None = None
+
+    def fingerprint(self) -> str:
+        """Return what tells these bags from those of other samples, weights or parameters."""
+        digest = hashlib.blake2b(digest_size=16)
+        parts = [self.order, self.cumulative, self.count, self.extra, self.leaf_extra]
+        if self.honesty is not None:
+            parts += [self.honesty.group, self.honesty.classes]
+        class_weight = self.class_weight
+        if isinstance(class_weight, np.ndarray):
+            parts.append(class_weight)
+            class_weight = None
+        share = None if self.honesty is None else (self.honesty.share,)
+        digest.update(repr((self.draws, self.replace, class_weight, share)).encode())
+        for part in parts:
+            digest.update(b"" if part is None else np.ascontiguousarray(part).tobytes())
+        if self.class_weight is not None:
+            digest.update(self.codes.tobytes())
+        return digest.hexdigest()
 
     def bags(self, tree_keys: np.ndarray, stop: core.StopFlag) -> TreeBags:
         """Return counts and weights of the rows of each tree; weights are the counts if equal."""

@@ -124,7 +124,7 @@ class CalibratedNumbers(BaseBoosting):
             self._baseline = task.baseline + self._correction
             return
         size = np.abs(error)
-        if not size.any():  # nothing to learn a scale from
+        if any(not np.delete(size, rows).any() for rows in folds):  # nothing to learn a scale from
             self._calibration = ErrorCalibration(error, weight, exponent=self._exponent)
             return
         # A mean near one, beside which l2_regularization is what it is for counts.
@@ -199,10 +199,10 @@ class CalibratedNumbers(BaseBoosting):
         (True, True)
         """
         calibration = self._errors("predict_quantiles")
-        levels = np.asarray(q)
-        known = levels.ndim == 1 and levels.dtype.kind == "f"
+        levels = np.atleast_1d(np.asarray(q))
+        known = levels.ndim == 1 and levels.size > 0 and levels.dtype.kind == "f"
         if not known or not ((levels > 0) & (levels < 1)).all():
-            raise ValueError(f"q must be a list of numbers between 0 and 1, got {q!r}.")
+            raise ValueError(f"q must be a number or a list of numbers between 0 and 1, got {q!r}.")
         rows, _ = validation.check_samples(self, X, fitting=False)
         scale = calibration.scales(rows, self.n_jobs)[:, np.newaxis]
         found: np.ndarray = self.predict(X)[:, np.newaxis] + scale * calibration.quantiles(levels)

@@ -50,6 +50,8 @@ class BaseTrees(BaseMorf):
     _criteria: tuple[str, ...]
     _priors: tuple[str, ...]
     _fitted_priors: tuple[str, ...] = ()  # honest_prior of the fits that made honest trees
+    # The least of all trees: honest, min_child_fraction, random_split_rate.
+    _rules: tuple[bool, float, float] = (False, 0.0, 0.0)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._check_parameters()
@@ -67,6 +69,7 @@ class BaseTrees(BaseMorf):
             return
         earlier = None if before is None else self.dictionary_
         task = prepare_forest(data, resolved, self._settings(), before, earlier)
+        self._check_bags(task, before)
         grown: list[GrownTrees] = []
         try:
             for some in grow_trees(task, numbers, self._jobs(), self._verbosity()):
@@ -79,13 +82,17 @@ class BaseTrees(BaseMorf):
                 self.dictionary_ = resolved.dictionary
                 self.bootstrap_ = task.bagging.draws > 0 and task.bagging.replace
                 self.max_features_ = task.rule.candidates
-                self._note_prior(before)
+                self._note_rules(before)
                 self._note_trees(task, data, before)
         self._score(task, data)
 
-    def _note_prior(self, before: Forest | None) -> None:
-        """Remember what honest trees do about empty leaves."""
+    def _note_rules(self, before: Forest | None) -> None:
+        """Remember what is true of all trees, and what honest ones do about empty leaves."""
+        rules = (bool(self.honest), float(self.min_child_fraction), float(self.random_split_rate))
         earlier = set(self._fitted_priors if before is not None else ())
+        if before is not None:
+            rules = tuple(map(min, rules, self._rules))  # type: ignore[assignment]
+        self._rules = rules
         new = {self.honest_prior} if self.honest else set()
         self._fitted_priors = tuple(sorted(earlier | new))
 
@@ -94,6 +101,9 @@ class BaseTrees(BaseMorf):
 
     def _verbosity(self) -> int:
         return 0
+
+    def _check_bags(self, task: GrowthTask, before: Forest | None) -> None:
+        """Raise if samples that earlier trees left out will be asked for, but are not known."""
 
     def _earlier_forest(self, data: TrainingData) -> Forest | None:
         """Return the forest that the new trees will follow, if there is one."""
@@ -172,6 +182,7 @@ class BaseForest(ForestUncertainty, BaseTrees):
     keep_samples: bool
     oob_score_: float
     _some_saw_all: bool = False  # some trees had no bootstrap sample
+    _bags: str = ""  # tells the bags of all trees from others; empty if they differ
     _n_samples: int  # of the latest fit, each as often as its whole-number weight
 
     def _n_trees(self) -> int:
@@ -246,6 +257,16 @@ class BaseForest(ForestUncertainty, BaseTrees):
             )
         return before
 
+    def _check_bags(self, task: GrowthTask, before: Forest | None) -> None:
+        asked = bool(self.oob_score) or self.keep_samples
+        if before is not None and asked and self._bags != task.bagging.fingerprint():
+            raise ValueError(
+                "oob_score and keep_samples need to know which samples each tree has left out: "
+                "with warm_start, all fits must have the same X, y, sample_weight, class_weight, "
+                "bootstrap, max_samples, honest and honest_fraction. Fit a new model, or add trees "
+                "without them."
+            )
+
     def _require_same_samples(self, data: TrainingData) -> None:
         """Raise unless new trees may share the kept samples of those grown before."""
         if self._leaf_samples is None:
@@ -263,6 +284,8 @@ class BaseForest(ForestUncertainty, BaseTrees):
     def _note_trees(self, task: GrowthTask, data: TrainingData, before: Forest | None) -> None:
         bagging = task.bagging
         self._some_saw_all = not bagging.draws or (before is not None and self._some_saw_all)
+        same = before is None or self._bags == bagging.fingerprint()
+        self._bags = bagging.fingerprint() if same else ""
         self._n_samples = int(bagging.count.sum())
         self.max_samples_ = bagging.draws or self._n_samples
         earlier, self._leaf_samples, self._out_of_bag = self._leaf_samples, None, None
@@ -279,7 +302,8 @@ class BaseForest(ForestUncertainty, BaseTrees):
             task, forest, trees, data.target, data.kept, data.n_given, self.n_jobs
         )
         self._leaf_samples = found if earlier is None else earlier.followed_by(found)
-        if not self._leaf_samples.drawn.all():
+        # With honest="oob" only twins of samples that a tree has used are left.
+        if self.honest != "oob" and not self._leaf_samples.drawn.all():
             sums, votes = sum_out_of_bag(task, forest, self.n_jobs)
             own = data.target if data.n_classes else np.zeros(len(votes), dtype=np.int64)
             self._out_of_bag = OutOfBag.of(

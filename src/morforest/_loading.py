@@ -72,6 +72,8 @@ def check_trees(estimator: Any) -> None:
         require(classes > 0 or forest.values == 1, "leaves of several values")
         priors = estimator._fitted_priors
         require(isinstance(priors, tuple) and set(priors) <= set(estimator._priors), "the priors")
+        rules = estimator._rules
+        require(isinstance(rules, tuple) and len(rules) == 3, "the rules of growth")
         silent = forest._core.has_silent_leaves
         require(not silent or "ignore" in priors, "leaves that say nothing")
         check_leaf_samples(estimator, forest)

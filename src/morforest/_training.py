@@ -168,6 +168,12 @@ def prepare_forest(
     draws = samples_of_tree(settings.bagging.max_samples, total) if drawn else 0
     if draws == total and not with_replacement:
         draws = 0  # each tree sees all samples
+        if settings.bagging.out_of_bag:
+            raise ValueError(
+                f"max_samples={settings.bagging.max_samples!r} draws all {total} samples, but "
+                'oob_score and honest="oob" need some that a tree has not drawn: use a smaller '
+                "max_samples, or bootstrap=True."
+            )
     by_weight = draws > 0 and with_replacement  # samples are drawn in proportion to their weights
     from_all = settings.bagging.honest == "oob"  # samples that a tree did not draw have weights too
     rule = _growth_rule(settings.growth, data, draws or total, resolved)

@@ -205,15 +205,16 @@ def _balanced(forest: Any) -> Condition:
     """Find the least share that a child has of the weight of its parent."""
     trees = forest._fitted()
     splits = np.flatnonzero(trees.is_split())
-    needed = f"min_child_fraction={forest.min_child_fraction}"
+    share = forest._rules[1]
+    needed = f"min_child_fraction={share}"
     if not len(splits):
-        return Condition("balanced", forest.min_child_fraction > 0, f"no splits; {needed}")
+        return Condition("balanced", share > 0, f"no splits; {needed}")
     left, weight = trees.children()[splits], trees.weight.astype(np.int64)
     least = float((np.minimum(weight[left], weight[left + 1]) / weight[splits]).min())
-    pruned = ", after pruning" if forest.honest and forest.honest_prior == "prune" else ""
+    pruned = ", after pruning" if "prune" in forest._fitted_priors else ""
     return Condition(
         "balanced",
-        bool(forest.min_child_fraction > 0),
+        share > 0,
         f"least share of a child {least:.3g}{pruned}; {needed}",
     )
 
@@ -227,7 +228,7 @@ def _single_features(forest: Any) -> tuple[Condition, Condition]:
     single = forest.splits_
     counts = [np.diff(tree.atoms.indptr) == 1 for tree in single]
     of_splits = float(np.mean(np.concatenate(counts))) if counts else 0.0
-    rate = float(forest.random_split_rate)
+    rate = forest._rules[2]
     bound = rate * share / math.prod(forest.data_shape_)
     return (
         Condition(
@@ -264,7 +265,7 @@ def _single_share(part: Dictionary, forest: Any) -> float:
 
 
 def _honest(forest: Any) -> Condition:
-    if not forest.honest:
+    if not forest._rules[0]:
         return Condition("honest", False, "the same samples choose splits and fill leaves")
     if isinstance(forest.dictionary, str) and forest.dictionary == "auto":
         return Condition("honest", False, 'dictionary="auto" was chosen by all targets')
