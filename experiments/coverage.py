@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.store import Task, read
+from experiments.store import Task, origin, read
 from measuring import tables
 from measuring.files import write_whole
 from measuring.machine import commit
@@ -286,11 +286,4 @@ def seconds(rows):
 
 def facts(rows):
     """Return what the rows say of their run."""
-    commits = ", ".join(sorted({str(row["commit"]) for row in rows}))
-    dates = sorted(str(row["date"])[:10] for row in rows)
-    machines = "; ".join(sorted({row["machine"] for row in rows}))
-    versions = " / ".join(sorted({row["versions"] for row in rows}))
-    return (
-        f"\nMeans ± standard errors over repeats; 2,000 test samples each. {machines}; {versions}; "
-        f"commit {commits}; {dates[0]} to {dates[-1]}.\n"
-    )
+    return f"\nMeans ± standard errors over repeats; 2,000 test samples each. {origin(rows)}\n"

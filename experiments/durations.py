@@ -1,4 +1,4 @@
-"""How long `make paper` and `make beyond` take, from the seconds that their rows carry.
+"""How long the commands that run experiments take, from the seconds that their rows carry.
 
 Pages quote these values in marked places (page.py); none is typed. What counts is the CPU time of
 training and testing, because the machine of the stored rows was busy with other work. Rows
@@ -14,17 +14,21 @@ from measuring.files import write_whole
 
 PROCESSES = 2  # the default of --jobs, which the rows were measured with
 CPU = ("train_seconds", "test_seconds")
+CPU_OF_TASK = "cpu_seconds"  # where the rows of one task share it
 
 
-def elapsed(rows):
+def elapsed(rows, column="seconds"):
     """Return the seconds that passed. The rows of one task follow each other and share these."""
-    return sum(spent for (spent, _), _ in groupby(rows, lambda row: (row["seconds"], row["date"])))
+    tasks = groupby(rows, lambda row: (row["seconds"], row["date"]))
+    return sum(next(of_task)[column] for _, of_task in tasks)
 
 
 def work(rows):
     """Return the CPU-seconds of training and testing, or what passed where rows have none."""
     if rows and CPU[0] in rows[0]:
         return sum(row[name] for row in rows for name in CPU)
+    if rows and CPU_OF_TASK in rows[0]:
+        return elapsed(rows, CPU_OF_TASK)
     return elapsed(rows)
 
 

@@ -15,7 +15,7 @@ from measuring.files import cells, read_rows
 from measuring.machine import machine, now, versions
 
 FOLDER = Path(__file__).resolve().parent / "results"
-TEXT = ("versions", "date", "machine")  # columns that are never numbers
+TEXT = ("versions", "date", "machine", "commit")  # columns that are never numbers
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,16 @@ class Store:
 def read(folder: Path, study: str) -> list[dict]:
     """Return the rows of a study, numbers as numbers; none if there is no file."""
     return read_rows(Path(folder) / f"{study}.csv", TEXT)
+
+
+def origin(rows: list[dict]) -> str:
+    """Return where rows with a commit come from: machine, versions, commit, first and last day."""
+    parts = [
+        sign.join(sorted({row[name] for row in rows}))
+        for name, sign in (("machine", "; "), ("versions", " / "), ("commit", ", "))
+    ]
+    days = sorted(row["date"][:10] for row in rows)
+    return f"{parts[0]}; {parts[1]}; commit {parts[2]}; {days[0]} to {days[-1]}."
 
 
 def _header(path):
