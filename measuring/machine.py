@@ -10,7 +10,17 @@ import sys
 from functools import cache
 from pathlib import Path
 
-LIBRARIES = ("morforest", "numpy", "scipy", "scikit-learn", "xgboost", "torch", "aeon")
+LIBRARIES = (
+    "morforest",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "xgboost",
+    "torch",
+    "aeon",
+    "mapie",
+    "quantile-forest",
+)
 
 
 @cache
@@ -50,6 +60,17 @@ def versions() -> str:
         except importlib.metadata.PackageNotFoundError:
             continue
     return "; ".join(found)
+
+
+@cache
+def commit() -> str:
+    """Return the commit that is checked out, with a sign where files differ; "" outside git."""
+    words = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, cwd=Path(__file__).parent)
+    except OSError:
+        return ""
+    return done.stdout.strip()
 
 
 def command() -> str:
