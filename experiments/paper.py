@@ -1,7 +1,8 @@
-"""The experiments of the MORF paper, and beyond: run them all, write tables, draw figures.
+"""The experiments of the MORF paper, of its theory, and beyond: tables and figures.
 
     python -m experiments.paper                       the paper's; results/*.csv, *.md and *.png
     python -m experiments.paper --beyond              those beyond the paper
+    python -m experiments.paper --theory              those of its theory
     python -m experiments.paper --quick               the same at a small scale; results/quick
     python -m experiments.paper --only mnist          one study, or several
     python -m experiments.paper --match data=A n=200  only the tasks with these values
@@ -42,8 +43,16 @@ BEYOND = (
     "beyond_images",
     "mechanisms",
 )
+# Whether its theorems hold, and how sure predictions are.
+THEORY = (
+    "theory_rates",
+    "theory_conditions",
+    "theory_calibration",
+    "coverage",
+)
 # The targets of the Makefile, by the studies that they run.
-COMMANDS = {"paper": STUDIES, "beyond": BEYOND}
+COMMANDS = {"paper": STUDIES, "beyond": BEYOND, "theory": THEORY}
+ALL = tuple(name for studies in COMMANDS.values() for name in studies)
 # More pictures of the same rows.
 VIEWS = ("complexity", "times")
 
@@ -56,8 +65,8 @@ def arguments(words=None):
     add("--quick", action="store_true", help="fewer sizes, repeats and test samples")
     add("--tiny", action="store_true", help="one task per study and classifier, to try the suite")
     add("--beyond", action="store_true", help="run the studies beyond the paper instead of its own")
-    names = (*STUDIES, *BEYOND)
-    add("--only", nargs="+", choices=names, metavar="STUDY", help=", ".join(names))
+    add("--theory", action="store_true", help="run the studies of the theory instead")
+    add("--only", nargs="+", choices=ALL, metavar="STUDY", help=", ".join(ALL))
     add("--match", nargs="+", type=condition, default=[], metavar="KEY=VALUE")
     add("--figures", action="store_true", help="train nothing")
     add("--list", action="store_true", help="count the tasks, and do nothing")
@@ -66,7 +75,8 @@ def arguments(words=None):
     args = parser.parse_args(words)
     if args.jobs < 1:
         parser.error(f"--jobs must be at least 1, got {args.jobs}")
-    args.only = args.only or (BEYOND if args.beyond else STUDIES)
+    command = "theory" if args.theory else "beyond" if args.beyond else "paper"
+    args.only = args.only or COMMANDS[command]
     return args
 
 
@@ -80,7 +90,7 @@ def condition(text):
 def plan(args, store):
     """Return the tasks that are left, and the studies that cannot be run."""
     left, impossible = [], {}
-    for name in (*STUDIES, *BEYOND):
+    for name in ALL:
         if name not in args.only:
             continue
         try:
@@ -131,7 +141,7 @@ def measure(tasks, args, store):
 
 def draw(csvs):
     """Draw tables and figures of everything that has rows."""
-    for name in (*STUDIES, *BEYOND, *VIEWS):
+    for name in (*ALL, *VIEWS):
         importlib.import_module(f"experiments.{name}").figures(csvs, csvs)
     claims.write(csvs)
     beyond_claims.write(csvs)
