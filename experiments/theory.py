@@ -237,7 +237,7 @@ class Rate:
 
     def __str__(self):
         error = "" if np.isnan(self.error) else f" ± {self.error:.2f}"
-        return f"{self.slope:+.2f}{error}".replace("-", "−")
+        return f"{self.slope:+.2f}{error}"
 
 
 def fit_rate(sizes, values, first=1000) -> Rate | None:

@@ -147,9 +147,9 @@ def draw_conditions(rows):
     """Draw the distance of posteriors above, and the excess risk on images below."""
     figure, panels = plt.subplots(2, 3, figsize=(12.6, 7.2), layout="constrained")
     for axes, data in zip(panels.ravel(), DATA, strict=True):
-        measure, label = "distance", "mean |p_n(x) − p(x)|"
+        measure, label = "distance", "mean |p_n(x) - p(x)|"
         if data in IMAGES:
-            measure, label = "excess", "excess risk L_n − L*"
+            measure, label = "excess", "excess risk L_n - L*"
         for name in (*DROPPED, NO_SINGLE):
             draw_line(axes, of(rows, data, name), measure, name, **LOOKS[name])
         finish(axes, {row["n"] for row in rows if row["data"] == data})
@@ -171,7 +171,7 @@ def draw_patches(rows):
         finish(axes, {row["n"] for row in rows if row["data"] == data})
         axes.set_title(theory.distributions()[data].title, weight="bold")
         axes.set_xlabel("training samples n")
-    panels[0].set_ylabel("excess risk L_n − L*")
+    panels[0].set_ylabel("excess risk L_n - L*")
     style.legend(figure, panels)
     return figure
 
@@ -197,7 +197,7 @@ def table(rows, names):
                 cells += [tables.rate_and_error(last), theory.fit_rate(places, means) or ""]
             places, _, last = values(rows, data, name, "bias")
             lines.append([data, name, f"{places[-1]:,}", *cells, f"{np.mean(last):+.4f}"])
-    heads = ["data", "forest", "n", "L_n − L*", "rate", "mean abs(p_n − p)", "rate", "mean p_n − p"]
+    heads = ["data", "forest", "n", "L_n - L*", "rate", "mean abs(p_n - p)", "rate", "mean p_n - p"]
     return tables.markdown(heads, lines)
 
 

@@ -33,7 +33,7 @@ DICTIONARIES = {
     "28 x 28": ("MORF", "RF", "SPORF"),
 }
 SHOWN = ("1-D", "2-D", "28 x 28")
-MEASURES = {"excess": "excess risk L_n − L*", "distance": "mean |p_n(x) − p(x)|"}
+MEASURES = {"excess": "excess risk L_n - L*", "distance": "mean |p_n(x) - p(x)|"}
 LOOKS = {
     "plain, s = n": {"color": "#8d99ae", "linestyle": "-", "marker": "o"},
     "plain, s = n/2": {"color": "#8d99ae", "linestyle": "--", "marker": "s"},
@@ -216,7 +216,7 @@ def table(rows):
             cells += [tables.rate_and_error(last), theory.fit_rate(places, means) or ""]
         size = max(row["n"] for row in found)
         lines.append([data, dictionary, kind, f"{size:,}", *cells])
-    heads = ["data", "dictionary", "forest", "n", "L_n − L*", "rate", "mean abs(p_n − p)", "rate"]
+    heads = ["data", "dictionary", "forest", "n", "L_n - L*", "rate", "mean abs(p_n - p)", "rate"]
     return tables.markdown(heads, lines)
 
 
