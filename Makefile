@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test smoke bench bench-quick paper paper-quick beyond beyond-quick figures format clean lint types native pytest oldest
+.PHONY: help demo test smoke bench bench-quick paper paper-quick beyond beyond-quick theory theory-quick figures format clean lint types native pytest oldest
 
 BIN := .venv/bin
 # Errors only: each step says what it does in a line of its own.
@@ -58,6 +58,12 @@ beyond: .venv-paper/.paper ## Run the experiments beyond the paper, after make p
 beyond-quick: .venv-paper/.paper ## The same at a small scale
 	@.venv-paper/bin/python -m experiments.paper --beyond --quick --jobs $(JOBS) $(BEYOND)
 
+theory: .venv-theory/.theory ## Test the paper's theorems, calibration and intervals; options: THEORY="--only theory_rates"
+	@.venv-theory/bin/python -m experiments.paper --theory --jobs $(JOBS) $(THEORY)
+
+theory-quick: .venv-theory/.theory ## The same at a small scale
+	@.venv-theory/bin/python -m experiments.paper --theory --quick --jobs $(JOBS) $(THEORY)
+
 figures: .venv/.demo ## Redraw all figures and tables of these experiments from stored results, without training
 	@$(BIN)/python -m experiments.paper --figures $(PAPER)
 
@@ -67,7 +73,7 @@ format: .venv/.test ## Format Python and C++ code
 	@$(BIN)/clang-format -i --style=file $(CXX_FILES)
 
 clean: ## Remove everything that make has made
-	rm -rf .venv .venv-oldest .venv-paper .venv-peers .benchmarks benchmarks/results/quick experiments/results/quick build demo_output .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-paper .venv-theory .venv-peers .benchmarks benchmarks/results/quick experiments/results/quick build demo_output .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- set-up ---------------------------------------------------------------------------------------
@@ -85,6 +91,11 @@ clean: ## Remove everything that make has made
 .venv-paper/.made:
 	@echo "== environment: .venv-paper"
 	@$(PYTHON) -m venv .venv-paper
+	@touch $@
+
+.venv-theory/.made:
+	@echo "== environment: .venv-theory"
+	@$(PYTHON) -m venv .venv-theory
 	@touch $@
 
 # One wheel serves every environment, so the core is compiled once.
@@ -120,6 +131,11 @@ endef
 .venv-paper/.paper: $(WHEEL_DIR)/.built | .venv-paper/.made
 	@echo "== installing the package and what the paper's experiments need (PyTorch is large)"
 	$(call install,.venv-paper/bin/python,[paper])
+	@touch $@
+
+.venv-theory/.theory: $(WHEEL_DIR)/.built | .venv-theory/.made
+	@echo "== installing the package and what the experiments on the theory need"
+	$(call install,.venv-theory/bin/python,[theory])
 	@touch $@
 
 # --- the parts of make test, in the order in which they run -------------------------------------

@@ -18,7 +18,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from experiments import beyond_claims, claims, durations, page, runner
+from experiments import beyond_claims, claims, durations, page, runner, theory_claims
 from experiments.progress import Progress, duration
 from experiments.store import FOLDER, Store, folder
 
@@ -49,6 +49,7 @@ THEORY = (
     "theory_conditions",
     "theory_calibration",
     "coverage",
+    "deviations",
 )
 # The targets of the Makefile, by the studies that they run.
 COMMANDS = {"paper": STUDIES, "beyond": BEYOND, "theory": THEORY}
@@ -145,6 +146,7 @@ def draw(csvs):
         importlib.import_module(f"experiments.{name}").figures(csvs, csvs)
     claims.write(csvs)
     beyond_claims.write(csvs)
+    theory_claims.write(csvs)
     durations.write(csvs, COMMANDS)
     if csvs == FOLDER:
         missing = page.fill()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments import beyond, mnist, models, series, stats, style, theory
+from experiments import beyond, mnist, models, realdata, series, stats, style, theory
 from experiments.store import Task, read
 from measuring import tables
 from measuring.figures import plt, save
@@ -21,7 +21,7 @@ from morforest import consistent
 
 STUDY = Path(__file__).stem
 MNIST = "MNIST"
-SETS = ("finger", "fragility")
+SETS = ("finger", realdata.CONTRAST, "fragility")
 IMAGES = 1000  # for training
 REPEATS = 5
 QUICK_REPEATS = 2
@@ -83,7 +83,8 @@ def make(name, data, shape, classes, rows, seed):
     if name == BOOSTING:
         return beyond.make("boosting", seed, channel_axis=None if data == MNIST else 1)
     known = name if name in (PLAIN, PEER) else PLAIN
-    model = models.make(known, data, shape, classes, rows, seed=seed, threads=1)
+    settings = "finger" if data == realdata.CONTRAST else data
+    model = models.make(known, settings, shape, classes, rows, seed=seed, threads=1)
     if name == theory.ALL:
         model.model = consistent(model.model)
     if name in HONEST:

@@ -158,7 +158,7 @@ def draw_conditions(rows):
             axes.set_ylabel(label)
         if axes in panels[1]:
             axes.set_xlabel("training samples n")
-    style.legend(figure, panels.ravel())
+    style.legend(figure, panels.ravel()[::-1])  # the images have all forests
     return figure
 
 

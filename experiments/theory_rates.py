@@ -89,7 +89,7 @@ def tasks(quick):
 
 
 def cost(data, kind, n, tested):
-    """Guess CPU-seconds: of the fit, by the samples per tree and a little by all, and of the test."""
+    """Guess CPU-seconds of the fit, by the samples per tree and by all, and of the test."""
     small = kind in (theory.SINGLE, theory.ALL) or "0.7" in kind
     trees = theory.SMALL_TREES if small else theory.TREES
     drawn = n**0.7 if small else n / 2 if "n/2" in kind else n
@@ -171,7 +171,7 @@ def draw_kinds(rows):
         title = theory.distributions()[name].title
         panels[0, column].set_title(f"{title}, {DICTIONARIES[name][0]}", weight="bold")
         panels[1, column].set_xlabel("training samples n")
-    style.legend(figure, panels.ravel())
+    style.legend(figure, panels.ravel()[::-1])  # the last column has all kinds
     return figure
 
 

@@ -34,6 +34,8 @@ TARGETS = {
     "paper-quick": {"PAPER": "--tiny"},
     "beyond": {"BEYOND": "--tiny"},
     "beyond-quick": {"BEYOND": "--tiny"},
+    "theory": {"THEORY": "--tiny"},
+    "theory-quick": {"THEORY": "--tiny"},
     "format": {},
     "smoke": {"SMOKE": "--list"},
     "clean": {},
