@@ -1,4 +1,4 @@
-"""How long `make paper`, `make beyond` and `make theory` take, from the seconds that their rows carry.
+"""How long the commands that run experiments take, from the seconds that their rows carry.
 
 Pages quote these values in marked places (page.py); none is typed. What counts is the CPU time of
 training and testing, because the machine of the stored rows was busy with other work. Rows

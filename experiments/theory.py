@@ -168,8 +168,7 @@ KINDS = {
 SINGLE = "honest, s = n^0.7, single features"
 ALL = "all conditions"
 TREES = 300
-# Trees that see few samples vary: this many leave an error of about 0.005, and are as fast.
-SMALL_TREES = 2000
+SMALL_TREES = 1000  # where trees draw few samples, so that they vary more and are faster to grow
 
 
 def forest(kind, dictionary, seed, regression=False, trees=None, **more):

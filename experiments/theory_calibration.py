@@ -38,7 +38,7 @@ HONEST = {
     for prior in PRIORS
 }
 NAMES = (PLAIN, *HONEST, theory.ALL, BOOSTING, PEER)
-SECONDS = {BOOSTING: 20.0, PEER: 6.0}
+SECONDS = {BOOSTING: 1.5, PEER: 2.5}
 LOOKS = {
     PLAIN: style.CLASSIFIERS[PLAIN],
     "honest, prune": {"color": "#00798c", "marker": "s", "linewidth": 1.8},
@@ -66,7 +66,7 @@ def tasks(quick):
             Task(
                 STUDY,
                 {"data": name, "classifier": classifier, "repeat": repeat},
-                SECONDS.get(classifier, 2.0),
+                SECONDS.get(classifier, 0.5),
             )
             for repeat in (folds[:QUICK_REPEATS] if quick else folds)
             for classifier in NAMES
