@@ -152,9 +152,9 @@ def draw_line(axes, rows, measure, label, **look):
 def finish(axes, sizes, lowest=0.0):
     """Make both axes logarithmic; what is below `lowest` is not shown."""
     log_x(axes, sorted(sizes), style.short)
-    low, high = axes.get_ylim()
-    axes.set_ylim(bottom=max(low, lowest))
     log_y(axes, dense=True)
+    low, high = axes.get_ylim()  # of logarithms: before, margins may reach below zero
+    axes.set_ylim(bottom=max(low, lowest))
     if high < 5 * low:
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)))
     axes.grid(alpha=0.25)
