@@ -6,12 +6,14 @@ assume. Therefore the excess risk of a forest, L_n - L*, needs no labels: it is 
 |2 p(x) - 1| over the samples x on which the forest and the best rule differ.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 
 import numpy as np
+from scipy import stats
 from scipy.interpolate import BSpline
 from scipy.special import expit
 
@@ -29,6 +31,7 @@ class Distribution:
     posterior: Callable[[np.ndarray], np.ndarray]  # probability of class 1, or the mean of y
     best: float  # the lowest possible error, L*; NaN where y is a number
     formula: str
+    constant: float  # mean distance of the best constant estimate from the truth
 
     @property
     def regression(self):
@@ -71,7 +74,8 @@ def constant_posterior(probability, X):
 
 def sum_posterior(weights, steepness, X):
     """A logistic function of a weighted sum whose standard deviation is 1."""
-    sums = np.tensordot(X - 0.5, weights, axes=weights.ndim)
+    used = np.flatnonzero(weights)  # a copy of these features alone, however large the images are
+    sums = (X.reshape(len(X), -1)[:, used] - 0.5) @ weights.ravel()[used]
     return expit(steepness * sums / np.sqrt(np.abs(weights).sum() / 12))
 
 
@@ -108,15 +112,16 @@ def stripes(side, column):
 def sums(title, weights, steepness, formula):
     best = best_of_sum(int(np.abs(weights).sum()), steepness)
     posterior = partial(sum_posterior, weights, steepness)
-    return Distribution(title, weights.shape, posterior, best, formula)
+    return Distribution(title, weights.shape, posterior, best, formula, 0.5 - best)
 
 
 def waves(title, coefficients, formula):
     best = 0.5 - 2 * HEIGHT / np.pi
     posterior = partial(wave_posterior, coefficients)
-    return Distribution(title, (len(coefficients),), posterior, best, formula)
+    return Distribution(title, (len(coefficients),), posterior, best, formula, 0.5 - best)
 
 
+PATCH = "28 x 28 patch"  # images whose classes differ by the value of one atom
 SIDE = 8  # of the small images
 STEEP = 2.5
 
@@ -125,22 +130,35 @@ STEEP = 2.5
 def distributions() -> dict[str, Distribution]:
     box = (slice(2, 4), slice(2, 6))
     large = weights((28, 28), (slice(10, 16), slice(10, 16)))
+    patch = weights((28, 28), (slice(12, 16), slice(12, 16)))
+    together = HEIGHT * (2 / np.pi) ** 2
     return {
         "1-D": waves("one feature", (2.0,), "1/2 + 0.4 sin(4πx)"),
         "2-D": waves("two features", (1.0, 0.5), "1/2 + 0.4 sin(2π(x₁ + x₂/2))"),
         "2-D numbers": Distribution(
-            "two features, numbers", (2,), partial(wave, (1.0, 0.5)), np.nan, "sin(2π(x₁ + x₂/2))"
+            "two features, numbers",
+            (2,),
+            partial(wave, (1.0, 0.5)),
+            np.nan,
+            "sin(2π(x₁ + x₂/2))",
+            2 / np.pi,
         ),
-        "28 x 28": sums("28 x 28 pixels", large, 3.0, "logistic, of the sum of 6 x 6 pixels"),
+        PATCH: sums(
+            "28 x 28 pixels, an atom", patch, 2.0, "logistic, of the sum of 4 x 4 pixels, an atom"
+        ),
+        "28 x 28": sums(
+            "28 x 28 pixels, no atom", large, 3.0, "logistic, of the sum of 6 x 6 pixels, no atom"
+        ),
         "constant": Distribution(
-            "nothing to learn", (10,), partial(constant_posterior, 0.2), 0.2, "0.2"
+            "nothing to learn", (10,), partial(constant_posterior, 0.2), 0.2, "0.2", 0.0
         ),
         "interaction": Distribution(
             "interaction",
             (10,),
             interaction_posterior,
-            0.5 - HEIGHT * (2 / np.pi) ** 2,
+            0.5 - together,
             "1/2 + 0.4 sin(2πx₁) sin(2πx₂)",
+            together,
         ),
         "stripes": sums(
             "stripes", stripes(SIDE, 3), STEEP, "logistic, of one column with alternating signs"
@@ -173,12 +191,16 @@ TREES = 300
 SMALL_TREES = 1000  # where trees draw few samples, so that they vary more and are faster to grow
 
 
+def is_small(kind):
+    """Tell whether trees draw few samples."""
+    return kind in (SINGLE, ALL) or KINDS[kind].get("max_samples") == POWER
+
+
 def forest(kind, dictionary, seed, regression=False, trees=None, **more):
     """Return an unfitted forest of one thread."""
-    small = kind in (SINGLE, ALL) or KINDS[kind].get("max_samples") == POWER
     estimator = (MorfRegressor if regression else MorfClassifier)(
         dictionary,
-        n_estimators=trees or (SMALL_TREES if small else TREES),
+        n_estimators=trees or (SMALL_TREES if is_small(kind) else TREES),
         honest_prior="prune",  # what `consistent` has
         n_jobs=1,
         random_state=seed,
@@ -239,16 +261,54 @@ def below(rows):
     )
 
 
+CONFIDENCE = 0.95
+
+
+def interval(values):
+    """Return Student's interval of the mean of independent repeats; without ends for a single one.
+
+    The measures are never negative, so no end is.
+    """
+    mean, count = float(np.mean(values)), len(values)
+    if count < 2:
+        return math.nan, math.nan
+    half = student(count - 1) * float(np.std(values, ddof=1)) / math.sqrt(count)
+    return max(0.0, mean - half), mean + half
+
+
+def student(freedom):
+    """Return how many standard errors an interval reaches to either side."""
+    return float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
+
+
 @dataclass(frozen=True)
 class Rate:
     """The slope of a line through logarithms; its standard error is NaN for two points."""
 
     slope: float
     error: float
+    freedom: int = 0
+    offset: float = 0.0  # the logarithm of the value at n = 1
 
     def __str__(self):
         error = "" if np.isnan(self.error) else f" ± {self.error:.2f}"
         return f"{self.slope:+.2f}{error}"
+
+    @property
+    def low(self):
+        return self.slope - self.half
+
+    @property
+    def high(self):
+        return self.slope + self.half
+
+    @property
+    def half(self):
+        """Half of the width of the interval of the slope."""
+        return student(self.freedom) * self.error if self.freedom else math.nan
+
+    def at(self, n):
+        return np.exp(self.offset + self.slope * np.log(n))
 
 
 def fit_rate(sizes, values) -> Rate | None:
@@ -257,9 +317,10 @@ def fit_rate(sizes, values) -> Rate | None:
     if len(kept) < 2:
         return None
     x, y = np.log(np.array(kept)).T
-    x = x - x.mean()
+    middle = float(x.mean())
+    x = x - middle
     slope = float(x @ y / (x @ x))
     left = y - y.mean() - slope * x
     freedom = len(kept) - 2
     error = np.sqrt(left @ left / freedom / (x @ x)) if freedom else np.nan
-    return Rate(slope, float(error))
+    return Rate(slope, float(error), freedom, float(y.mean()) - slope * middle)

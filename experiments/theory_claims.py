@@ -1,10 +1,18 @@
 """Which claims of the paper's theory hold in our rows; results/theory-claims.md lists them.
 
-A measure *levels off* if its fitted rate, less two standard errors, says that tenfold samples take
-off less than a twentieth. It *goes to zero* if it does not level off, and ends below half of where
-it began; if it falls by less, this was not shown. A condition is *needed* where a measure levels
-off without it, and does not with it; a forest is *closer with it* where the measure ends at least
-half as high again without, by more than two standard errors.
+One rule is applied to all rows alike. All intervals are Student's, at 95 %.
+
+- A measure has *reached zero*, but for a tolerance, if the interval of its mean at the largest n
+  ends below TOLERANCE times the distance of the best constant estimate from the truth, and the
+  measure does not rise.
+- It *falls* if the interval of its rate lies below LEVEL: tenfold samples take off a tenth or more.
+  It *levels off* above zero if this interval lies above LEVEL, and that of the mean above the
+  tolerance.
+- A theorem *holds* if its measure reaches zero, or falls and ends below half of where it began. It
+  *does not hold* if the measure levels off. Everything else is *not shown*.
+- A condition is *needed* where the theorem holds with it, and does not without it. A forest is
+  *closer with it* where the measure ends at least half as high again without it, and the interval
+  of the differences on the same samples excludes zero.
 """
 
 import math
@@ -17,10 +25,12 @@ from experiments.store import read
 from measuring import tables
 from measuring.files import write_whole
 
-HOLDS, FAILS, OPEN = "holds", "**does not hold**", "not shown"
+HOLDS, REACHED = "holds", "holds, within tolerance"
+FAILS, OPEN = "**does not hold**", "not shown"
 NEEDED, CLOSER, NOT_NEEDED = "needed here", "closer with it", "not needed here"
 WORDS = {"excess": "L_n - L*", "distance": "mean distance", "gap": "bias beyond that with it"}
-LEVEL = -0.02  # the rate from which on a measure levels off
+LEVEL = math.log10(0.9)
+TOLERANCE = 0.02
 RATIO = 1.5  # how much farther from the truth a forest has to be without a condition
 
 
@@ -31,25 +41,33 @@ def course(rows, measure):
     return places, means, [row[measure] for row in found if row["n"] == places[-1]]
 
 
-def falls(rows, measure):
-    """Tell whether a measure goes to zero: HOLDS, OPEN (it falls too little to say), or FAILS."""
-    places, means, _ = course(rows, measure)
+def outcome(rows, measure, constant):
+    """Tell whether a measure goes to zero: HOLDS, REACHED, FAILS, or OPEN."""
+    places, means, last = course(rows, measure)
     rate = theory.fit_rate(places, means)
-    if rate is None or math.isnan(rate.error):
-        return OPEN
-    if rate.slope + 2 * rate.error >= LEVEL:
-        return FAILS
-    return HOLDS if means[-1] < means[0] / 2 else OPEN
+    low, high = (rate.low, rate.high) if rate else (math.nan, math.nan)
+    least, most = theory.interval(last)
+    tolerance = TOLERANCE * constant
+    if most < tolerance and not low > 0:  # no comparison with NaN is true
+        return REACHED
+    if high < LEVEL:
+        return HOLDS if means[-1] < means[0] / 2 else OPEN
+    return FAILS if low > LEVEL and least > tolerance else OPEN
 
 
 def described(rows, measure):
     """Return the first and the last mean of a measure, with the rate between, in words."""
-    places, means, _ = course(rows, measure)
+    places, means, last = course(rows, measure)
     rate = theory.fit_rate(places, means)
     text = (
         f"{tables.rate(means[0])} at n = {places[0]:,}, {tables.rate(means[-1])} at {places[-1]:,}"
     )
-    return text if rate is None else f"{text}; rate {rate}"
+    if len(last) > 1:
+        text += " ({} to {})".format(*map(tables.rate, theory.interval(last)))
+    if rate is None:
+        return text
+    text += f"; rate {rate.slope:+.2f}"
+    return text if math.isnan(rate.half) else f"{text} ({rate.low:+.2f} to {rate.high:+.2f})"
 
 
 def chosen(rows, **wanted):
@@ -63,7 +81,8 @@ def theorem(claim, rows, data, measure, kind=theory.ALL):
     if not found:
         return None
     run = f"{data}, {dictionary}, {kind}"
-    return [claim, run, f"{WORDS[measure]} {described(found, measure)}", falls(found, measure)]
+    verdict = outcome(found, measure, theory.distributions()[data].constant)
+    return [claim, run, f"{WORDS[measure]} {described(found, measure)}", verdict]
 
 
 def condition(claim, rows, data, name, measure):
@@ -72,17 +91,33 @@ def condition(claim, rows, data, name, measure):
     full = chosen(rows, data=data, classifier=theory.ALL)
     if not without or not full:
         return None
-    last = [course(found, measure)[2] for found in (without, full)]
-    means = [float(np.mean(values)) for values in last]
-    errors = np.nan_to_num([tables.standard_error(values) for values in last])
+    constant = theory.distributions()[data].constant
+    outcomes = [outcome(found, measure, constant) for found in (without, full)]
     verdict = NOT_NEEDED
-    if means[0] - means[1] > 2 * math.hypot(*errors) and means[0] >= RATIO * means[1]:
-        level = falls(without, measure) == FAILS and falls(full, measure) != FAILS
-        verdict = NEEDED if level else CLOSER
+    if is_closer(full, without, measure):
+        needed = outcomes[0] == FAILS and outcomes[1] in (HOLDS, REACHED)
+        verdict = NEEDED if needed else CLOSER
     text = f"{WORDS[measure]} {described(without, measure)}"
     if measure != "gap":
-        text += f"; with it {tables.rate(means[1])}"
+        text += f"; with it {tables.rate(float(np.mean(course(full, measure)[2])))}"
     return [claim, f"{data}, {name}", text, verdict]
+
+
+def is_closer(full, without, measure):
+    """Tell whether forests are closer with a condition, on the same samples at the largest n."""
+    last = max(row["n"] for row in without)
+    values = [
+        {row["repeat"]: row[measure] for row in rows if row["n"] == last}
+        for rows in (full, without)
+    ]
+    pairs = [
+        (values[0][repeat], found) for repeat, found in values[1].items() if repeat in values[0]
+    ]
+    if not pairs:
+        return False
+    near, far = np.mean(pairs, axis=0)
+    low, _ = theory.interval([b - a for a, b in pairs])
+    return bool(low > 0 and far >= RATIO * near)
 
 
 def with_gaps(rows):

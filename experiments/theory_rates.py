@@ -14,26 +14,35 @@ from experiments.store import Task, read
 from measuring import tables
 from measuring.figures import log_x, log_y, plt, save
 from measuring.files import write_whole
+from morforest import Patch
 
 STUDY = Path(__file__).stem
 SIZES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
-LAST = {"28 x 28": 30_000}  # the largest size, where 100,000 would take too long
 REPEATS = 5
-FEWER = {30_000: 3}  # repeats from a size on
+LARGE = 30_000  # from this size on, only what the claims are about has all repeats
+FEWER = 3
+IMAGES = (theory.PATCH, "28 x 28")
+IMAGE_REPEATS = {True: 3, False: 1}  # of 100,000 images, by whether the claims are about them
+# Where the classes differ by one atom, nodes have as many candidates as there are pixels, so that
+# most have this atom among them. Trees of all samples would then take hours beyond this size.
+CANDIDATES = 28 * 28
+LAST = 3000
+PATCH_TREES = {True: 200, False: 100}  # by whether trees draw few samples
 TEST_SAMPLES = 10_000
 QUICK_SIZES = (100, 1000, 3000)
 QUICK_REPEATS = 2
 QUICK_TEST_SAMPLES = 2000
-PLAIN, HONEST = "plain, s = n", "honest, s = n^0.7"
+PLAIN, HONEST, SMALL_OOB = "plain, s = n", "honest, s = n^0.7", "honest by oob, s = n^0.7"
 BRIEF = (PLAIN, HONEST, theory.ALL)  # the kinds of the other dictionaries
 # The dictionary that has all kinds of forests, and the others.
 DICTIONARIES = {
     "1-D": ("RF",),
     "2-D": ("SPORF", "RF"),
     "2-D numbers": ("SPORF",),
+    theory.PATCH: ("MORF",),
     "28 x 28": ("MORF", "RF", "SPORF"),
 }
-SHOWN = ("1-D", "2-D", "28 x 28")
+SHOWN = ("1-D", "2-D", *IMAGES)
 MEASURES = {"excess": "excess risk L_n - L*", "distance": "mean |p_n(x) - p(x)|"}
 LOOKS = {
     "plain, s = n": {"color": "#8d99ae", "linestyle": "-", "marker": "o"},
@@ -52,20 +61,27 @@ LOOKS = {
 def kinds(data, dictionary):
     if data == "2-D numbers":
         return (*BRIEF, "honest, s = n/2")
+    if data == theory.PATCH:
+        return (*BRIEF, "plain, s = n^0.7", theory.SINGLE)
     if dictionary != DICTIONARIES[data][0]:
         return BRIEF
     single = () if dictionary == "RF" else (theory.SINGLE,)  # RF has nothing but single features
-    return (*theory.KINDS, *single, theory.ALL)
+    known = [kind for kind in theory.KINDS if data not in IMAGES or kind != SMALL_OOB]
+    return (*known, *single, theory.ALL)
 
 
-def sizes(data, quick):
-    return [n for n in (QUICK_SIZES if quick else SIZES) if n <= LAST.get(data, SIZES[-1])]
+def sizes(data, kind, quick):
+    last = LAST if data == theory.PATCH and not theory.is_small(kind) else SIZES[-1]
+    return [n for n in (QUICK_SIZES if quick else SIZES) if n <= last]
 
 
-def repeats(n, quick):
+def repeats(data, dictionary, kind, n, quick):
     if quick:
         return QUICK_REPEATS
-    return min([REPEATS, *(count for size, count in FEWER.items() if n >= size)])
+    claimed = kind == theory.ALL and dictionary == DICTIONARIES[data][0]
+    if data in IMAGES and n > LARGE:
+        return IMAGE_REPEATS[claimed]
+    return REPEATS if n < LARGE or claimed else FEWER
 
 
 def tasks(quick):
@@ -83,30 +99,38 @@ def tasks(quick):
             cost(data, kind, n, tested),
         )
         for data, names in DICTIONARIES.items()
-        for n in sizes(data, quick)
         for dictionary in names
         for kind in kinds(data, dictionary)
-        for repeat in range(repeats(n, quick))
+        for n in sizes(data, kind, quick)
+        for repeat in range(repeats(data, dictionary, kind, n, quick))
     ]
 
 
 def cost(data, kind, n, tested):
     """Guess CPU-seconds of the fit, by the samples per tree and by all, and of the test."""
-    small = kind in (theory.SINGLE, theory.ALL) or "0.7" in kind
+    small = theory.is_small(kind)
     trees = theory.SMALL_TREES if small else theory.TREES
+    wide = {"28 x 28": 5.0, theory.PATCH: 80.0}.get(data, 1.0)
+    if data == theory.PATCH:
+        trees = PATCH_TREES[small]
     drawn = n**0.7 if small else n / 2 if "n/2" in kind else n
-    wide = 5.0 if data == "28 x 28" else 1.0
     fit = trees * (3.5e-7 * wide * drawn + 8e-8 * n)
     return round(0.05 + fit + trees * tested * 1e-7, 3)
+
+
+def make(data, dictionary, kind, seed):
+    regression = theory.distributions()[data].regression
+    if data != theory.PATCH:
+        return theory.forest(kind, theory.DICTIONARIES[dictionary], seed, regression)
+    trees = PATCH_TREES[theory.is_small(kind)]
+    atoms = Patch(4, 4)  # the sum that the classes differ by is among them
+    return theory.forest(kind, atoms, seed, trees=trees, max_features=CANDIDATES)
 
 
 def run(task):
     data, n, repeat = task.key["data"], int(task.key["n"]), int(task.key["repeat"])
     dictionary, _, kind = task.key["classifier"].partition(": ")
-    distribution = theory.distributions()[data]
-    model = theory.forest(
-        kind, theory.DICTIONARIES[dictionary], seed=repeat, regression=distribution.regression
-    )
+    model = make(data, dictionary, kind, seed=repeat)
     return theory.measure(model, data, n, repeat, int(task.key["test_samples"]))
 
 
