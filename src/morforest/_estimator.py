@@ -14,6 +14,7 @@ from morforest import _parameters as check
 from morforest import _validation as validation
 from morforest._attribution import Attributions, attribute, shaped
 from morforest._auto import best_name, try_dictionaries
+from morforest._data_scale import Sizes
 from morforest._importance import impurity_decrease, split_shares
 from morforest._loading import check_trees, restore
 from morforest._model import Forest
@@ -43,6 +44,7 @@ class BaseMorf(BaseEstimator):
     max_features_: int
     dictionary_scores_: dict[str, float]
     _forest: Forest | None = None
+    _sizes: Sizes | None = None  # of the training samples
     _seed: int
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

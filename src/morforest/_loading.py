@@ -168,6 +168,17 @@ def check_samples_seen(estimator: Any, shape: tuple[int, ...]) -> None:
     require(
         type(features) is int and features == math.prod(shape), f"samples of {features!r} features"
     )
+    sizes = estimator._sizes
+    require(
+        sizes is None
+        or (
+            type(sizes) is tuple
+            and len(sizes) == 2
+            and all(map(is_finite, sizes))
+            and 0 < sizes[0] <= sizes[1]
+        ),
+        "the sizes of the training samples",
+    )
     if hasattr(estimator, "feature_names_in_"):
         names = estimator.feature_names_in_
         require(

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from morforest import _parameters as check
 from morforest import _validation as validation
 from morforest._atoms import AtomList
+from morforest._data_scale import Sizes
 from morforest._fixed_point import COARSE, cells_for, choose_format, core_dtype
 from morforest._loading import check_features, restore
 from morforest._native import core
@@ -89,6 +90,8 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
     >>> model.fit(X[:100], y[:100]).score(X[100:], y[100:]) > 0.95
     True
     """
+
+    _sizes: Sizes | None = None  # of the training samples
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from morforest import _parameters as check
+from morforest._data_scale import Sizes
 from morforest._fixed_point import blocks, whole_weights
 from morforest._leave_one_out import fit_ridge, fit_slope, log_probabilities
 from morforest._loading import (
@@ -97,6 +98,7 @@ class _AtomRidge(BaseEstimator):
     n_jobs: int | None
     random_state: Any
     coef_: Any
+    _sizes: Sizes | None = None  # of the training samples
     intercept_: Any
 
     def _fit_rows(
