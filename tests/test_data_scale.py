@@ -176,15 +176,16 @@ def test_sizes_do_not_depend_on_order_or_repetition():
     assert find_sizes(np.asfortranarray(X)) == found
     typical = np.median(np.abs(X), axis=1)
     assert typical.min() <= found[0] < found[1] <= typical.max()
+    assert X.max(axis=1).min() <= found[2] < found[3] <= X.max()
     assert find_sizes(np.zeros((3, 2))) is None
-    assert find_sizes(np.array([[0, -4, 0], [0, 0, 0], [9, 2, 3]])) == (3.0, 4.0)
-    assert find_sizes(np.array([[np.nan, -4.0], [np.nan, np.nan]])) == (4.0, 4.0)
+    assert find_sizes(np.array([[0, -4, 0], [0, 0, 0], [9, 2, 3]])) == (3.0, 4.0, 4.0, 9.0)
+    assert find_sizes(np.array([[np.nan, -4.0], [np.nan, np.nan]])) == (4.0, 4.0, 4.0, 4.0)
 
 
 def test_the_factor_is_what_the_guide_says():
     X = np.tile(np.arange(1.0, 10.0), (30, 1))
     model = MorfClassifier(n_estimators=1, random_state=0).fit(X, np.arange(30) % 2)
-    assert model._sizes == (5.0, 5.0)
+    assert model._sizes == (5.0, 5.0, 9.0, 9.0)
     silent(model, X * FACTOR)
     silent(model, X / FACTOR)
     with pytest.warns(DataScaleWarning, match=r"median size of 50, .* from 5 to 5"):
@@ -201,10 +202,19 @@ def test_sizes_are_pickled_and_checked():
         assert loaded._sizes == model._sizes
         with pytest.warns(DataScaleWarning):
             ask(loaded, X / 255)
-        for damaged in (3, (1.0,), (2.0, 1.0), (0.0, 1.0), (1.0, np.nan), ("a", "b"), [1.0, 2.0]):
+        for damaged in (
+            3,
+            (1.0,),
+            (2.0, 1.0, 2.0, 2.0),
+            (0.0, 1.0, 2.0, 2.0),
+            (1.0, np.nan, 2.0, 2.0),
+            (1.0, 2.0, 3.0, 1.5),
+            ("a", "b", "c", "d"),
+            [1.0, 2.0, 1.0, 2.0],
+        ):
             model._sizes = damaged
             data = pickle.dumps(model)
-            with pytest.raises(ValueError, match="damaged model: the sizes of the training"):
+            with pytest.raises(ValueError, match="damaged model: the sizes of samples"):
                 pickle.loads(data)
 
 
