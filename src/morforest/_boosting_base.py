@@ -399,7 +399,8 @@ class BaseBoosting(BaseEnsemble):
         baseline = self._baseline + baseline
         if self._exponent:
             values, baseline = np.ldexp(values, self._exponent), np.ldexp(baseline, self._exponent)
-        return shaped(values, baseline, forest.sample_shape, classes=False)
+        names = getattr(self, "feature_names_in_", None)
+        return shaped(values, baseline, forest.sample_shape, classes=False, feature_names=names)
 
 
 def check_boosting(model: BaseBoosting) -> None:

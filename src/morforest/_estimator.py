@@ -209,7 +209,8 @@ class BaseMorf(BaseEstimator):
 
         Notes
         -----
-        The result is a named tuple with the fields ``values`` and ``baseline``. Attributions are
+        The result is a named tuple with the fields ``values`` and ``baseline``, and after a fit on
+        a data frame it knows the names of its columns, ``feature_names``. Attributions are
         not Shapley values, and how a linear combination is shared depends on the units of its
         features.
 
@@ -224,7 +225,8 @@ class BaseMorf(BaseEstimator):
         forest = self._fitted()
         X, _ = validation.check_samples(self, X, fitting=False)
         values, baseline = attribute(forest, X, self._jobs(), mean=True)
-        return shaped(values, baseline, forest.sample_shape, bool(forest.class_count))
+        names = getattr(self, "feature_names_in_", None)
+        return shaped(values, baseline, forest.sample_shape, bool(forest.class_count), names)
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -232,7 +234,8 @@ class BaseMorf(BaseEstimator):
 
         The decrease of each split is spread over the features of its atom, in proportion to the
         absolute values of their weights. It is measured on training data: it shows what the model
-        uses, favours features that offer many thresholds, and is no test of significance.
+        uses, favours features that offer many thresholds, and is no test of significance. After a
+        fit on a data frame, shares are in the order of ``feature_names_in_``.
         """
         return impurity_decrease(self._fitted())
 
@@ -263,7 +266,7 @@ class BaseMorf(BaseEstimator):
         >>> model.splits_[0].atoms.toarray()
         array([[0., 1.]])
         """
-        return Splits(self._fitted())
+        return Splits(self._fitted(), getattr(self, "feature_names_in_", None))
 
     def polytope(self, tree: int, leaf: int, *, simplify: bool = True) -> Polytope:
         """Return the linear inequalities that the samples of a leaf satisfy, and no others.

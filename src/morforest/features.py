@@ -246,7 +246,9 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         names : ndarray of str
             Such as "haar(1,-1) width 4 channel 2 proportion>0.31". Windows of fewer than all
             positions are named by those of the atom's first cell; equal names are numbered. Of a
-            pair across views both are named, such as "of raw and difference".
+            pair across views both are named, such as "of raw and difference". If `fit` saw a data
+            frame, sums of up to 12 columns are written with the names of these, such as
+            "age - children".
         """
         check_is_fitted(self, "data_shape_")
         if input_features is not None:
@@ -261,7 +263,9 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
                 )
         seen: dict[str, int] = {}
         names = []
-        for name in self._atoms.names(self._format.shift, self._channel_axis):
+        for name in self._atoms.names(
+            self._format.shift, self._channel_axis, getattr(self, "feature_names_in_", None)
+        ):
             seen[name] = seen.get(name, 0) + 1
             names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
         return np.array(names, dtype=object)

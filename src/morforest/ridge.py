@@ -130,6 +130,8 @@ class _AtomRidge(BaseEstimator):
             random_state=self.random_state,
         )
         self.features_ = features._fit(rows, _counts(weight, group))
+        if hasattr(self, "feature_names_in_"):
+            self.features_.feature_names_in_ = self.feature_names_in_
         atoms = self._standardise(rows, weight)
         fitted = fit_ridge(atoms, targets[chosen], weight, alphas)
         self.coef_, self.intercept_ = fitted.coef.T, fitted.intercept
