@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -66,12 +67,18 @@ class BaseMorf(BaseEstimator):
         self : object
             The fitted estimator.
         """
+        return self._keep_if_failed(lambda: self._fit(X, y, sample_weight))
+
+    def _keep_if_failed(self, fit: Callable[[], None]) -> Self:
+        """Fit; if that fails, leave the estimator as it was.
+
+        Only trees in hand at an interrupt are kept, for those who said with warm_start that they
+        would add to them.
+        """
         state = self.__dict__.copy()
         try:
-            self._fit(X, y, sample_weight)
+            fit()
         except BaseException as error:
-            # A failed fit leaves the estimator as it was. Only trees in hand at an interrupt are
-            # kept, for those who said with warm_start that they would add to them.
             grown = self._forest is not state.get("_forest")
             if not (isinstance(error, KeyboardInterrupt) and self._continues() and grown):
                 self.__dict__ = state
@@ -100,13 +107,20 @@ class BaseMorf(BaseEstimator):
         check.check_integer("max_leaf_nodes", self.max_leaf_nodes, 2, none=True)
         check.check_random_state("random_state", self.random_state)
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+    def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> TrainingData:
         """Check training samples, and leave out those of weight zero."""
         X, shape = validation.check_samples(self, X, fitting=True)
         target = self._read_target(y, len(X))
         weights = validation.check_weights(sample_weight, len(X))
         data = TrainingData(
-            X, target, weights, shape, self.channel_axis, self._classes(), n_given=len(X)
+            X,
+            target,
+            weights,
+            shape,
+            self.channel_axis,
+            self._classes(),
+            n_given=len(X),
+            groups=validation.check_groups(groups, len(X)),
         )
         if weights is not None and not weights.all():  # these rows are as if they were not there
             data = data.of(np.flatnonzero(weights))

@@ -279,6 +279,32 @@ def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
     return without_overflow(weights)
 
 
+def check_groups(groups: Any, n_samples: int) -> np.ndarray | None:
+    """Return the number of the group of each sample, in the order of their labels, or None."""
+    if groups is None:
+        return None
+    refuse_masked("groups", groups)
+    labels = np.asarray(groups)
+    if labels.shape != (n_samples,):
+        raise ValueError(
+            f"groups has shape {labels.shape}, expected ({n_samples},): one label per sample."
+        )
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise ValueError(
+            "groups contains NaN: give each sample a group, if need be one of its own."
+        )
+    try:
+        found: np.ndarray = np.unique(labels, return_inverse=True)[1]
+    except TypeError as error:
+        raise ValueError(f"groups must be labels of one kind that can be sorted: {error}") from None
+    if len(found) and found.max() == 0:
+        raise ValueError(
+            f"groups has a single label, {labels[0]!r}: at least two groups are needed, so that "
+            "some can be held out."
+        )
+    return found
+
+
 def candidate_count(max_features: Any, features: int) -> int:
     """Resolve `max_features` to the number of atoms drawn at each node."""
     if isinstance(max_features, str) and max_features in ("sqrt", "log2"):
