@@ -5,7 +5,13 @@ import pytest
 from sklearn import config_context
 from sklearn.model_selection import GroupKFold, cross_validate
 
-from morforest import MorfBoostingClassifier, MorfBoostingRegressor, Patch
+from morforest import (
+    AtomRidgeClassifier,
+    AtomRidgeRegressor,
+    MorfBoostingClassifier,
+    MorfBoostingRegressor,
+    Patch,
+)
 from morforest._calibration import deal_folds
 from morforest._groups import deal_groups, hold_out_groups
 
@@ -210,14 +216,52 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-@pytest.mark.parametrize("kind", [MorfBoostingClassifier, MorfBoostingRegressor])
-def test_bad_groups_are_refused(name, kind):
+@pytest.mark.parametrize(
+    "model",
+    [
+        MorfBoostingClassifier(max_iter=2),
+        MorfBoostingRegressor(max_iter=2),
+        AtomRidgeClassifier("sporf", 20),
+        AtomRidgeRegressor("sporf", 20),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_bad_groups_are_refused(name, model):
     X, y, _ = patients()
     groups, message = BAD[name]
-    model = kind(max_iter=2, random_state=0)
     with pytest.raises(ValueError, match=message):
         model.fit(X, y, groups=groups)
-    assert not hasattr(model, "n_iter_")
+    assert not hasattr(model, "n_features_in_")
+
+
+@pytest.mark.parametrize("kind", [AtomRidgeClassifier, AtomRidgeRegressor])
+def test_ridge_leaves_whole_groups_out(kind):
+    X, y, groups = patients()
+    model = kind("sporf", 200, random_state=0)
+    score = "loo_decision_function_" if kind is AtomRidgeClassifier else "loo_prediction_"
+    leaking, honest = (getattr(model.fit(X, y, groups=g), score) for g in (None, groups))
+    middle = 0 if kind is AtomRidgeClassifier else 0.5
+    assert np.mean((leaking > middle) == y) > 0.8
+    assert np.mean((honest > middle) == y) < 0.65
+    assert model.alpha_ > 1
+
+
+def test_ridge_merges_equal_samples_of_a_group_only():
+    X, y, groups = patients()
+    twice = np.repeat(np.arange(240), 2)
+    model = AtomRidgeClassifier("sporf", 50, random_state=0)
+    expected = model.fit(X, y, np.full(240, 2), groups).loo_decision_function_
+    found = model.fit(X[twice], y[twice], groups=groups[twice]).loo_decision_function_
+    np.testing.assert_allclose(found, expected[twice], atol=1e-8)
+    other = np.concatenate([groups, groups + 24])
+    model.fit(np.tile(X, (2, 1)), np.tile(y, 2), groups=other)
+    assert np.mean((model.loo_decision_function_ > 0) == np.tile(y, 2)) > 0.6  # copies tell
+
+
+def test_ridge_needs_two_groups_of_positive_weight():
+    X, y, groups = patients()
+    with pytest.raises(ValueError, match="single label among the samples of positive weight"):
+        AtomRidgeRegressor("sporf", 20).fit(X, y, np.where(groups == 3, 1, 0), groups)
 
 
 def test_too_few_groups_are_told():

@@ -15,7 +15,7 @@ from morforest import _parameters as check
 from morforest import _validation as validation
 from morforest._atoms import AtomList
 from morforest._data_scale import Sizes
-from morforest._fixed_point import COARSE, cells_for, choose_format, core_dtype
+from morforest._fixed_point import COARSE, cells_for, choose_format, core_dtype, whole_weights
 from morforest._loading import check_features, restore
 from morforest._native import core
 from morforest._parallel import count_jobs, over_even_parts
@@ -29,6 +29,7 @@ VALUES_PER_JOB = 1 << 16  # fewer are not worth a thread
 SAMPLE_ROWS = 256  # at most so many training samples tell whether float32 is too coarse
 SAMPLE_VALUES = 1 << 22  # and about so many values of atoms
 MAX_ATOMS = 10_000_000
+MOST_REPEATED = 1 << 24  # rows that the draw of atoms chooses from
 
 
 class AtomFeatures(TransformerMixin, BaseEstimator):
@@ -112,7 +113,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> AtomFeatures:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> AtomFeatures:
         """Draw the atoms.
 
         Parameters
@@ -121,6 +122,10 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
             Samples of any rank, or flat rows.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights, which count where biases are drawn. A whole number means that the sample is
+            repeated so many times, and zero that it is left out. If some are fractions, or they add
+            up to more than 16 million, all samples of positive weight count the same.
 
         Returns
         -------
@@ -129,12 +134,14 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         """
         state = self.__dict__.copy()
         try:
-            return self._fit(X)
+            return self._fit(X, sample_weight=sample_weight)
         except BaseException:
             self.__dict__ = state  # a failed fit leaves the transformer as it was
             raise
 
-    def _fit(self, X: Any, counts: np.ndarray | None = None) -> AtomFeatures:
+    def _fit(
+        self, X: Any, counts: np.ndarray | None = None, sample_weight: Any = None
+    ) -> AtomFeatures:
         """Draw the atoms; biases are drawn as if each sample were there so many times."""
         check.check_integer("n_atoms", self.n_atoms, 1)
         if self.n_atoms > MAX_ATOMS:
@@ -142,6 +149,11 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         check.check_jobs(self.n_jobs)
         dtype = self._column_type()
         X, shape = validation.check_samples(self, X, fitting=True)
+        weights = validation.check_weights(sample_weight, len(X))
+        if weights is not None:
+            used = np.flatnonzero(weights)
+            X, weights = X[used], weights[used]
+            counts = whole_weights(weights) if weights.sum() <= MOST_REPEATED else None
         chosen = choose_dictionary(self.dictionary, shape, self.channel_axis)
         plan = resolve(chosen, shape, self.channel_axis)
         plan = replace(plan, dictionary=clone(plan.dictionary))  # later changes must not reach it
