@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from morforest._fixed_point import to_core_dtype
+from morforest._fixed_point import blocks, core_dtype
 from morforest._groups import GroupBagging
 from morforest._grow import grow_trees, sum_out_of_bag
 from morforest._native import core
@@ -103,13 +103,22 @@ def _errors_out_of_bag(
     return errors
 
 
+def _hashes(X: np.ndarray) -> np.ndarray:
+    """Return a hash of each row; sparse rows are made dense some at a time."""
+    dtype = core_dtype(X)
+    found = np.empty(len(X), dtype=np.uint64)
+    for part in blocks(X.shape):
+        found[part] = core.hash_rows(np.ascontiguousarray(X[part], dtype=dtype))
+    return found
+
+
 def _merge_equal_rows(data: TrainingData) -> TrainingData:
     """Let one row stand for all that are equal, with the sum of their weights.
 
     Of equal rows some would be in the bag of nearly every tree, which would then know the answer
     for the others: the score would say how well a dictionary remembers.
     """
-    hashes = core.hash_rows(to_core_dtype(data.X))
+    hashes = _hashes(data.X)
     # Those of different groups may be on both sides.
     groups = np.zeros(len(hashes), dtype=np.int64) if data.groups is None else data.groups
     order = np.lexsort((data.target, hashes, groups))
@@ -132,7 +141,7 @@ def _some_rows(data: TrainingData) -> np.ndarray:
         return np.arange(rows)
     classes = data.target if data.n_classes else np.zeros(rows, dtype=int)
     share = min(max(FEW_ROWS, rows // 2), MOST_ROWS) / rows
-    order = np.argsort(core.hash_rows(to_core_dtype(data.X)))
+    order = np.argsort(_hashes(data.X))
     chosen = []
     for k in np.unique(classes):
         of_class = order[classes[order] == k]

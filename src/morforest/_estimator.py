@@ -54,7 +54,7 @@ class BaseMorf(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Training samples of any rank, or flat rows.
+            Training samples of any rank, or flat rows, which may be a sparse matrix.
         y : array-like of shape (n_samples,)
             Class labels, or numbers for regression.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -347,6 +347,12 @@ class BaseMorf(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._forest is not None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = True
+        return tags
 
 
 class BaseEnsemble(BaseMorf):

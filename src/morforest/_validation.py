@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
@@ -21,6 +22,7 @@ from morforest._fixed_point import (
 )
 from morforest._inputs import explain_values, read_samples
 from morforest._parameters import check_choice, is_integer, is_number
+from morforest._sparse import SparseRows
 
 MAX_CLASSES = 65_536
 MAX_TARGET = 1e300  # sums over trees stay finite
@@ -38,7 +40,7 @@ def check_samples(estimator: Any, X: Any, *, fitting: bool) -> tuple[np.ndarray,
     """
     shape: tuple[int, ...] | None = None
     refuse_masked("X", X)
-    X = read_samples(X, type(estimator).__name__)
+    X = X.csr if isinstance(X, SparseRows) else read_samples(X, type(estimator).__name__)
     if not fitting:
         _refuse_one_sample(estimator, X)
     if len(X.shape) > 2:
@@ -46,6 +48,11 @@ def check_samples(estimator: Any, X: Any, *, fitting: bool) -> tuple[np.ndarray,
         if 0 in X.shape:
             raise ValueError(
                 f"Found array with shape {X.shape}: X needs at least one sample and no empty axis."
+            )
+        if sp.issparse(X):
+            raise ValueError(
+                f"X is sparse and has shape {X.shape}: pass flat rows, a sparse matrix of two "
+                f"axes, with data_shape={shape}."
             )
         X = X.reshape(len(X), -1)
     if not fitting and shape is not None and shape != estimator.data_shape_:
@@ -69,7 +76,8 @@ def _validated(estimator: Any, X: Any, fitting: bool) -> Any:
             '(X - X.min()) / np.timedelta64(1, "D").'
         )
     try:
-        return validate_data(estimator, X, reset=fitting, dtype="numeric")
+        X = validate_data(estimator, X, reset=fitting, dtype="numeric", accept_sparse="csr")
+        return SparseRows(X) if sp.issparse(X) else X
     except (TypeError, ValueError):
         message = explain_values(X, type(estimator).__name__)
         if message is None:

@@ -18,7 +18,8 @@ from morforest._data_scale import Sizes
 from morforest._fixed_point import COARSE, cells_for, choose_format, core_dtype, whole_weights
 from morforest._loading import check_features, restore
 from morforest._native import core
-from morforest._parallel import count_jobs, over_even_parts
+from morforest._parallel import count_jobs, over_blocks, over_even_parts
+from morforest._sparse import SparseRows
 from morforest._table import TrainingTable
 from morforest.dictionary._base import resolve, seed_from
 from morforest.dictionary._presets import choose_dictionary
@@ -119,7 +120,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Samples of any rank, or flat rows.
+            Samples of any rank, or flat rows, which may be a sparse matrix.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -236,7 +237,15 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         run = self._core.transform
         arguments = (cells.cell_type, cells.shift, cells.limit)
         jobs = count_jobs(self.n_jobs, min(len(X) * n_atoms // VALUES_PER_JOB, len(X)))
-        over_even_parts(lambda part: run(X[part], *arguments, out[part]), len(X), jobs)
+        held = core_dtype(X)
+        if isinstance(X, SparseRows):
+            over_blocks(
+                lambda part: run(np.ascontiguousarray(X[part], dtype=held), *arguments, out[part]),
+                X.shape,
+                jobs,
+            )
+        else:
+            over_even_parts(lambda part: run(X[part], *arguments, out[part]), len(X), jobs)
         if cells.extra_bits:  # cells are so much finer than those of training
             np.ldexp(out, -cells.extra_bits, out=out)
         if not (np.isfinite(out.min(initial=0)) and np.isfinite(out.max(initial=0))):
@@ -302,4 +311,5 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []  # the columns have the type that `dtype` says
         tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = True
         return tags

@@ -243,6 +243,7 @@ class _AtomRidge(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = True
         return tags
 
 
@@ -420,7 +421,7 @@ class AtomRidgeClassifier(ClassifierMixin, _AtomRidge):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Samples of any rank, or flat rows.
+            Samples of any rank, or flat rows, which may be a sparse matrix.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -657,7 +658,7 @@ class AtomRidgeRegressor(RegressorMixin, _AtomRidge):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Samples of any rank, or flat rows.
+            Samples of any rank, or flat rows, which may be a sparse matrix.
         y : array-like of shape (n_samples,)
             Numbers to predict.
         sample_weight : array-like of shape (n_samples,) or None, default=None
