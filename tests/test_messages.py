@@ -1,11 +1,13 @@
 """Data that people pass by mistake, and what every door says about it."""
 
+import datetime
 import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse as sp
 
 from morforest import (
     AtomFeatures,
@@ -359,3 +361,39 @@ def test_channels_that_were_not_named_are_asked_for(dictionary):
     with pytest.raises(ValueError, match=r"holds channels, name it.*channel_axis=1"):
         MorfClassifier(dictionary, n_estimators=2).fit(X[:, None], y)
     MorfClassifier(dictionary, n_estimators=2, channel_axis=1).fit(X[:, None], y)
+
+
+def test_polytopes_read_what_models_read():
+    X, y = images()
+    model = MorfTreeClassifier(Patch(1, 2), random_state=0).fit(X, y)
+    polytope = model.polytope(0, model.apply(X)[0, 0])
+    inside = polytope.contains(X)
+    np.testing.assert_array_equal(polytope.contains(sp.csr_matrix(X.reshape(20, 60))), inside)
+    np.testing.assert_array_equal(polytope.contains(pd.DataFrame(X.reshape(20, 60))), inside)
+    with pytest.raises(ValueError, match=r"single sample.*pass X\[None\]"):
+        polytope.contains(X[0])
+    with pytest.raises(TypeError, match=r"X\.collect\(\)"):
+        polytope.contains(pl.DataFrame(X.reshape(20, 60)).lazy())
+    with pytest.raises(ValueError, match="shape"):
+        polytope.contains(sp.csr_matrix(np.zeros((3, 7))))
+
+
+@pytest.mark.parametrize("X", [{"age": [1, 2]}, (row for row in [[1], [2]]), object()], ids=repr)
+def test_what_is_no_array_is_told(X):
+    with pytest.raises(TypeError, match=rf"X is a {type(X).__name__}, which is no array.*pass a"):
+        MorfClassifier(n_estimators=2).fit(X, [0, 1])
+
+
+def test_arrays_of_dates_name_their_columns():
+    X = np.array([[1, datetime.date(2026, 1, 1)]] * 20, dtype=object)
+    with pytest.raises(ValueError, match=r"not numeric: 1 \(such as '2026-01-01'\)"):
+        MorfClassifier(n_estimators=2).fit(X, np.arange(20) % 2)
+
+
+def test_tables_of_arrow_name_their_columns_by_number():
+    arrow = pytest.importorskip("pyarrow")
+    y = np.arange(20) % 2
+    with pytest.raises(ValueError, match=r"not numeric: 1 \(such as 'red'\)"):
+        MorfClassifier(n_estimators=2).fit(arrow.table({"a": y, "b": ["red"] * 20}), y)
+    model = MorfClassifier(n_estimators=2, random_state=0).fit(arrow.table({"a": y, "b": y}), y)
+    assert model.predict(arrow.table({"a": y, "b": y})).tolist() == y.tolist()

@@ -31,7 +31,13 @@ def read_samples(X: Any, estimator: str) -> Any:
         return X
     if hasattr(X, "requires_grad"):
         _check_tensor(X)
-    return np.asarray(X)
+    found = np.asarray(X)
+    if found.dtype == object and not found.ndim:
+        raise TypeError(
+            f"X is a {type(X).__name__}, which is no array of samples: pass a NumPy array, a list "
+            "of samples, a data frame or a sparse matrix."
+        )
+    return found
 
 
 def _check_tensor(X: Any) -> None:
@@ -122,10 +128,13 @@ def _numbers(column: Any, dtype: Any) -> np.ndarray:
             return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
         return np.asarray(column.to_numpy(dtype=plain))
     values = column.to_numpy(dtype=object)
-    if any(hasattr(value, "year") or hasattr(value, "total_seconds") for value in values[:1]):
-        raise TypeError("dates")
     values = np.where(missing, np.nan, values)
     return values.astype(np.float64)
+
+
+def _is_word(value: Any) -> bool:
+    """Say whether a value is a word, a date or a time span."""
+    return isinstance(value, (str, bytes)) or hasattr(value, "year") or hasattr(value, "days")
 
 
 def explain_values(X: Any, estimator: str) -> str | None:
@@ -137,7 +146,7 @@ def explain_values(X: Any, estimator: str) -> str | None:
         try:
             X[:, number].astype(np.float64)
         except (TypeError, ValueError):
-            words = next((v for v in X[:, number] if isinstance(v, (str, bytes))), None)
+            words = next((v for v in X[:, number] if _is_word(v)), None)
             if words is None:
                 return None
             bad.append((number, f"such as {str(words)[:20]!r}"))

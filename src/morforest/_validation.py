@@ -77,9 +77,12 @@ def _validated(estimator: Any, X: Any, fitting: bool) -> Any:
         )
     try:
         X = validate_data(estimator, X, reset=fitting, dtype="numeric", accept_sparse="csr")
+        if X.dtype == object:  # of a data frame that is neither pandas nor polars
+            raise ValueError("X has dtype object, which is not a kind of number: convert it first.")
         return SparseRows(X) if sp.issparse(X) else X
     except (TypeError, ValueError):
-        message = explain_values(X, type(estimator).__name__)
+        table = np.asarray(X) if hasattr(X, "column_names") else X
+        message = explain_values(table, type(estimator).__name__)
         if message is None:
             raise
         raise ValueError(message) from None
