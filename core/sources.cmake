@@ -10,11 +10,13 @@ morforest_group(MORFOREST_KERNELS atoms
   atoms/sampler.cpp)
 morforest_group(MORFOREST_KERNELS data
   base/sorting.cpp
+  data/gaps.cpp
   data/row_filler.cpp
   data/table.cpp)
 morforest_group(MORFOREST_KERNELS projection
   projection/atom_values.cpp
   projection/byte_patches.cpp
+  projection/gap_projection.cpp
   projection/pooling.cpp
   projection/projector.cpp
   splitting/value_search.cpp)

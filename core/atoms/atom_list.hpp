@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "data/gaps.hpp"
 #include "data/row_layout.hpp"
 
 namespace morf {
@@ -49,11 +50,20 @@ struct Corner {
   std::int32_t weight;
 };
 
+// Where a split sends samples whose missing values its atom touches: gaps too, or absent values alone (see gaps.hpp). `none`: absent
+// values go to the child of more weight. The numbers are part of saved models.
+enum class Side : std::uint8_t { none, gap_left, gap_right, absent_left, absent_right };
+inline constexpr auto last_side = static_cast<std::uint8_t>(Side::absent_right);
+
+inline Mark mark_of(Side side) { return side == Side::gap_left || side == Side::gap_right ? Mark::gap : Mark::absent; }
+inline bool goes_left(Side side) { return side == Side::gap_left || side == Side::absent_left; }
+
 struct AtomList {
   std::vector<std::uint64_t> begin{0};  // atom i owns terms begin[i] .. begin[i + 1] - 1
   std::vector<std::uint32_t> cell;
   std::vector<double> weight;
   std::vector<Operation> operation;  // one per atom; empty where all are linear
+  std::vector<Side> side{};  // one per atom; only for candidates of a node where values are missing
 
   std::size_t size() const { return begin.size() - 1; }
   std::size_t terms(std::size_t atom) const { return begin[atom + 1] - begin[atom]; }
@@ -64,6 +74,7 @@ struct AtomList {
     cell.clear();
     weight.clear();
     operation.clear();
+    side.clear();
   }
   void add_term(std::uint32_t c, double w) {
     cell.push_back(c);
@@ -79,6 +90,20 @@ struct AtomList {
     cell.insert(cell.end(), from.cell.begin() + from.begin[atom], from.cell.begin() + from.begin[atom + 1]);
     weight.insert(weight.end(), from.weight.begin() + from.begin[atom], from.weight.begin() + from.begin[atom + 1]);
     close_atom();
+  }
+
+  // Appends an atom of another list with its operation.
+  void append(const AtomList& from, std::size_t atom) {
+    append_terms(from, atom);
+    if (!from.operation.empty()) operation.push_back(from.operation[atom]);
+  }
+  // Keeps the first atoms.
+  void truncate(std::size_t count) {
+    begin.resize(count + 1);
+    cell.resize(begin[count]);
+    weight.resize(begin[count]);
+    if (!operation.empty()) operation.resize(count);
+    if (!side.empty()) side.resize(count);
   }
 
   // Keeps of each atom the terms that are its own and have weight: rivals may need more.

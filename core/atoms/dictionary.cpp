@@ -95,7 +95,10 @@ void Dictionary::add_haar(const Extent& extent, const std::vector<bool>& lobed, 
   const std::uint32_t prefixed_axes = add_axes(component, extent, all_axes(Boundary::inside), all_axes(true));
   if (lobed.size() != shape_.size()) throw std::invalid_argument("lobed needs one entry per axis");
   const bool any = std::find(lobed.begin(), lobed.end(), true) != lobed.end();
-  for (std::size_t axis = 0; axis < lobed.size(); ++axis) component.axes[axis].lobed = lobed[axis];
+  for (std::size_t axis = 0; axis < lobed.size(); ++axis) {
+    component.axes[axis].lobed = lobed[axis];
+    if (lobed[axis]) ordered_axes_ |= 1u << axis;
+  }
   if (component.lobes.empty() || !any) throw std::invalid_argument("a Haar-like atom needs lobes and an axis for them");
   for (const Lobes kind : component.lobes)
     for (const PatchAxis& axis : component.axes)
@@ -134,6 +137,7 @@ void Dictionary::add_kernels(std::vector<Kernel> kernels, bool random_signs, std
           (kernel.extent[axis] - 1) * most >= shape_[axis])
         throw std::invalid_argument("a kernel does not fit the axis");
       reach += (kernel.extent[axis] - 1) * component.axes[axis].stride;
+      if (kernel.extent[axis] > 1) ordered_axes_ |= 1u << axis;
     }
     for (const Corner& tap : kernel.taps)
       if (tap.cell > reach) throw std::invalid_argument("a kernel has weights outside of its extent");
@@ -168,7 +172,7 @@ void Dictionary::check_complete() const {
 RowLayout Dictionary::layout() const {
   std::vector<Plane> planes = plain_;
   planes.insert(planes.end(), pooled_.begin(), pooled_.end());
-  return RowLayout(shape_, std::move(planes));
+  return RowLayout(shape_, std::move(planes), ordered_axes_);
 }
 
 bool Dictionary::has_operations() const {
@@ -187,7 +191,7 @@ bool Dictionary::competes() const {
 }
 
 std::uint32_t Dictionary::add_axes(Component& component, const Extent& extent, const std::vector<Boundary>& boundary,
-                                   const std::vector<bool>& contiguous) const {
+                                   const std::vector<bool>& contiguous) {
   const std::size_t rank = shape_.size();
   if (extent.min_size.size() != rank || extent.max_size.size() != rank || boundary.size() != rank || contiguous.size() != rank ||
       (!extent.sizes.empty() && extent.sizes.size() != rank))
@@ -202,6 +206,7 @@ std::uint32_t Dictionary::add_axes(Component& component, const Extent& extent, c
     // An axis along which patches are one wide needs no prefix sums.
     const bool prefixed = !direct_ && contiguous[axis] && high > 1;
     if (prefixed) prefixed_axes |= 1u << axis;
+    if (contiguous[axis] && high > 1) ordered_axes_ |= 1u << axis;
     component.axes[axis] = {shape_[axis], low, high, boundary[axis], contiguous[axis], stride, prefixed};
     if (!extent.sizes.empty() && !extent.sizes[axis].empty()) {
       if (extent.sizes[axis].size() != static_cast<std::size_t>(high - low + 1) || extent.sizes[axis].back() != ~std::uint64_t{0})
@@ -221,7 +226,10 @@ void Dictionary::add(Component component, std::uint32_t prefixed_axes) {
         component.kind != Component::Kind::pair && component.kind != Component::Kind::kernel)
       throw std::invalid_argument("such atoms cannot be pooled");
     component.pool = pool_;
-    for (std::size_t axis = 0; axis < component.axes.size(); ++axis) component.axes[axis].window = pool_.windows[axis];
+    for (std::size_t axis = 0; axis < component.axes.size(); ++axis) {
+      component.axes[axis].window = pool_.windows[axis];
+      if (pool_.windows[axis] >= 0 && pool_.windows[axis] != 1 && shape_[axis] > 1) ordered_axes_ |= 1u << axis;
+    }
     if (!direct_) return add_pooled(std::move(component), prefixed_axes);
   }
   for (const std::uint32_t number : current_) {

@@ -141,7 +141,7 @@ class Dictionary {
   }
   // Returns the mask of the prefixed axes.
   std::uint32_t add_axes(Component& component, const Extent& extent, const std::vector<Boundary>& boundary,
-                         const std::vector<bool>& contiguous) const;
+                         const std::vector<bool>& contiguous);
   void add(Component component, std::uint32_t prefixed_axes);
   void add_pooled(Component component, std::uint32_t prefixed_axes);
 
@@ -154,6 +154,7 @@ class Dictionary {
   std::vector<Component> components_;
   std::vector<std::uint64_t> cumulative_;
   std::vector<Plane> plain_, pooled_;
+  std::uint32_t ordered_axes_ = 0;  // along which atoms are intervals, or move
   std::size_t subset_ = 0;
 };
 

@@ -29,6 +29,7 @@ enum class Purpose : std::uint64_t {
   combination = 9,
   leaf_part = 10,     // of the rows of an honest tree: those that fill its leaves
   random_split = 11,  // whether a node has one candidate only
+  sides = 12,         // which candidates of a node mind gaps
   held_out_rows = std::uint64_t{1} << 63,  // rows of boosting that judge when to stop
   round_copies,                            // copies of samples that a generation of boosting's rounds learns from
   round_subsets,                           // atoms that some rounds of boosting share

@@ -3,30 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 #include <vector>
 
+#include "data/prefix_sums.hpp"
 #include "data/table.hpp"
 
 namespace morf {
-
-// Replaces each cell of a plane by the sum of the cells up to it along one axis.
-template <class Cell>
-void accumulate_along(Cell* plane, std::int64_t features, std::int64_t length, std::int64_t stride) {
-  using Wrapping = std::make_unsigned_t<std::conditional_t<std::is_integral_v<Cell>, Cell, std::int64_t>>;
-  if (stride == 1) {  // the running sum stays in a register
-    for (std::int64_t block = 0; block < features; block += length) {
-      Wrapping sum = 0;
-      for (std::int64_t i = block; i < block + length; ++i)
-        plane[i] = static_cast<Cell>(sum = static_cast<Wrapping>(sum + static_cast<Wrapping>(plane[i])));
-    }
-    return;
-  }
-  for (std::int64_t block = 0; block < features; block += length * stride)
-    for (std::int64_t i = block + stride; i < block + length * stride; ++i)
-      plane[i] = static_cast<Cell>(
-          static_cast<Wrapping>(static_cast<Wrapping>(plane[i]) + static_cast<Wrapping>(plane[i - stride])));
-}
 
 // Writes the cells of one sample after another, whatever their views. It holds scratch memory, and each thread has its own.
 template <class Cell>

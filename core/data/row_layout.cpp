@@ -19,8 +19,8 @@ PlanePlace::PlanePlace(const std::vector<std::int64_t>& shape, const Plane& plan
   size = static_cast<std::size_t>(cells);
 }
 
-RowLayout::RowLayout(std::vector<std::int64_t> sample_shape, std::vector<Plane> sample_planes)
-    : shape(std::move(sample_shape)), planes(std::move(sample_planes)) {
+RowLayout::RowLayout(std::vector<std::int64_t> sample_shape, std::vector<Plane> sample_planes, std::uint32_t ordered)
+    : shape(std::move(sample_shape)), planes(std::move(sample_planes)), ordered_axes(ordered) {
   if (shape.size() > max_rank) throw std::invalid_argument("more than 32 axes");
   for (const std::int64_t length : shape) {
     if (length < 1 || length > max_features) throw std::invalid_argument("impossible sample shape");
@@ -30,6 +30,7 @@ RowLayout::RowLayout(std::vector<std::int64_t> sample_shape, std::vector<Plane> 
   if (planes.empty()) throw std::invalid_argument("a row needs at least one plane");
   const ViewDeriver deriver(shape);
   const std::uint32_t axes = shape.size() == max_rank ? ~0u : (1u << shape.size()) - 1u;
+  if (ordered_axes & ~axes) throw std::invalid_argument("an ordered axis does not exist");
   std::size_t begin = 0;
   for (const Plane& plane : planes) {
     deriver.check(plane.view);

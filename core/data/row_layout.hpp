@@ -55,12 +55,13 @@ struct RowLayout {
   std::vector<PlanePlace> places;  // of the planes
   std::int64_t features = 1;
   std::size_t plain_planes = 0;  // how many planes are not pooled
+  std::uint32_t ordered_axes = 0;  // a bit per axis along which neighbours say what a missing value may be, see gaps.hpp
 
-  // Throws std::invalid_argument unless shape and planes make sense.
-  RowLayout(std::vector<std::int64_t> sample_shape, std::vector<Plane> sample_planes);
+  // Throws std::invalid_argument unless all of this makes sense.
+  RowLayout(std::vector<std::int64_t> sample_shape, std::vector<Plane> sample_planes, std::uint32_t ordered = 0);
 
   // The raw values alone, which is what tables of bytes hold.
-  RowLayout unsummed() const { return RowLayout(shape, {Plane{}}); }
+  RowLayout unsummed() const { return RowLayout(shape, {Plane{}}, ordered_axes); }
 
   std::size_t plain_cells() const { return plain_planes * static_cast<std::size_t>(features); }
   std::size_t cells() const { return planes.empty() ? 1 : places.back().end() + 1; }
@@ -76,7 +77,9 @@ struct RowLayout {
                        [](const Plane& plane) { return !plane.pooled && plane.view.kind == View::Kind::raw; });
   }
 
-  bool operator==(const RowLayout& other) const { return shape == other.shape && planes == other.planes; }
+  bool operator==(const RowLayout& other) const {
+    return shape == other.shape && planes == other.planes && ordered_axes == other.ordered_axes;
+  }
 };
 
 }  // namespace morf

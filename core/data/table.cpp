@@ -1,17 +1,21 @@
 #include "data/table.hpp"
 
 #include <cstring>
+#include <optional>
+#include <type_traits>
 
 #include "data/row_filler.hpp"
 
 namespace morf {
 
-Table::Table(std::size_t rows, RowLayout layout, CellType type, Arrangement arrangement)
+Table::Table(std::size_t rows, RowLayout layout, CellType type, Arrangement arrangement, bool gaps)
     : type_(type), tiled_(arrangement == Arrangement::tiles), rows_(rows),
       layout_(type == CellType::bytes ? layout.unsummed() : layout),
       buffer_(tiled_ ? tiles() : rows, row_bytes() * (tiled_ ? tile_rows : 1),
               type == CellType::bytes ? byte_margin(layout_) : 0),
-      hash_(rows) {
+      hash_(rows), masks_(gaps ? rows : 0) {
+  if (gaps && (type == CellType::u8 || type == CellType::u16 || type == CellType::bytes))
+    throw std::invalid_argument("tables with gaps have signed cells");
   if (tiled_ && (type == CellType::bytes || layout.plain_planes != layout.planes.size()))
     throw std::invalid_argument("tables of bytes or with pooled planes have no tiles");
   if (tiled_ && rows % tile_rows != 0) std::memset(buffer_.row(tiles() - 1), 0, row_bytes() * tile_rows);
@@ -22,19 +26,30 @@ Table::Table(std::size_t rows, RowLayout layout, CellType type, Arrangement arra
 }
 
 void Table::fill(const Samples& x, std::size_t first, const Quantiser& quantiser) {
+  if (x.gaps() && !has_gaps() && rows_ > 0) throw std::invalid_argument("the table has no room for missing values");
   with_cell_type(type_, [&](auto cell) {
     using Cell = decltype(cell);
     RowFiller<Cell> fill(layout_, quantiser);
+    std::optional<GapFiller> gaps;
+    MaskMaker make_mask(layout_, std::is_floating_point_v<Cell>);
+    if (x.gaps()) gaps.emplace(layout_);
+    const auto put = [&](std::size_t i, std::size_t to, Cell* row) {
+      if (gaps && gaps->read(x, i)) {
+        hash_[to] = fill.fill_and_hash(gaps->filled(), 0, row) ^ MaskMaker::hash(gaps->marks());
+        masks_[to] = make_mask(gaps->marks());
+        return;
+      }
+      hash_[to] = fill.fill_and_hash(x, i, row);
+      if (has_gaps()) masks_[to].reset();
+    };
     if (!tiled_) {
-      for (std::size_t i = 0; i < x.rows(); ++i)
-        hash_[first + i] = fill.fill_and_hash(x, i, reinterpret_cast<Cell*>(buffer_.row(first + i)));
+      for (std::size_t i = 0; i < x.rows(); ++i) put(i, first + i, reinterpret_cast<Cell*>(buffer_.row(first + i)));
       return;
     }
     const RowBuffer some(tile_rows, row_bytes());
     for (std::size_t i = 0; i < x.rows();) {
       const std::size_t at = (first + i) % tile_rows, size = std::min(tile_rows - at, x.rows() - i);
-      for (std::size_t r = 0; r < size; ++r)
-        hash_[first + i + r] = fill.fill_and_hash(x, i + r, reinterpret_cast<Cell*>(some.row(r)));
+      for (std::size_t r = 0; r < size; ++r) put(i + r, first + i + r, reinterpret_cast<Cell*>(some.row(r)));
       copy_tile<Cell>(first + i, size, some, 0, [](Cell& in_tile, Cell& in_row) { in_tile = in_row; });
       i += size;
     }

@@ -23,7 +23,9 @@
 #include <sys/mman.h>
 #endif
 
+#include "data/gaps.hpp"
 #include "data/row_layout.hpp"
+#include "data/samples.hpp"
 
 namespace morf {
 
@@ -51,48 +53,6 @@ decltype(auto) with_cell_type(CellType type, Use use) {
   }
   return use(double{});
 }
-
-// Samples as they are handed to the core: rows of features, one after another, of one of four types.
-class Samples {
- public:
-  enum class Type : std::uint8_t { u8, i64, f32, f64 };
-
-  template <class In>
-  Samples(const In* data, std::size_t rows, std::size_t features)
-      : data_(data), type_(type_of<In>()), rows_(rows), features_(features) {}
-
-  std::size_t rows() const { return rows_; }
-  std::size_t features() const { return features_; }
-
-  // Calls `use` with a typed pointer to the features of a row.
-  template <class Use>
-  decltype(auto) with_row(std::size_t row, Use use) const {
-    const std::size_t first = row * features_;
-    switch (type_) {
-      case Type::u8: return use(static_cast<const std::uint8_t*>(data_) + first);
-      case Type::i64: return use(static_cast<const std::int64_t*>(data_) + first);
-      case Type::f32: return use(static_cast<const float*>(data_) + first);
-      case Type::f64: break;
-    }
-    return use(static_cast<const double*>(data_) + first);
-  }
-
- private:
-  template <class In>
-  static constexpr Type type_of() {
-    if constexpr (std::is_same_v<In, std::uint8_t>) return Type::u8;
-    else if constexpr (std::is_same_v<In, std::int64_t>) return Type::i64;
-    else if constexpr (std::is_same_v<In, float>) return Type::f32;
-    else {
-      static_assert(std::is_same_v<In, double>);
-      return Type::f64;
-    }
-  }
-
-  const void* data_;
-  Type type_;
-  std::size_t rows_, features_;
-};
 
 // How the value of a feature becomes a cell.
 class Quantiser {
@@ -177,7 +137,8 @@ class Table {
  public:
   // The rows have no values yet: `fill` must write each of them. Tables in tiles have no pooled planes, tables of bytes and of
   // float64 only the raw values, the latter without prefix sums.
-  Table(std::size_t rows, RowLayout layout, CellType type, Arrangement arrangement = Arrangement::rows);
+  // Samples may have missing values if there is room for `gaps`; cells are then signed.
+  Table(std::size_t rows, RowLayout layout, CellType type, Arrangement arrangement = Arrangement::rows, bool gaps = false);
 
   Table(const Samples& x, RowLayout layout, CellType type, const Quantiser& quantiser)
       : Table(x.rows(), std::move(layout), type) {
@@ -205,7 +166,9 @@ class Table {
   bool tiled() const { return tiled_; }
   std::size_t tiles() const { return (rows_ + tile_rows - 1) / tile_rows; }
   const RowBuffer& buffer() const { return buffer_; }  // of rows; or of tiles: cell after cell, and the rows of each
-  const std::vector<std::uint64_t>& hash() const { return hash_; }  // of each row's values
+  const std::vector<std::uint64_t>& hash() const { return hash_; }  // of each row's values, and of what is missing there
+  bool has_gaps() const { return !masks_.empty(); }
+  const RowMask* mask(std::size_t row) const { return masks_.empty() ? nullptr : masks_[row].get(); }  // null: nothing is missing
 
  private:
   // Calls copy(cell in the tile, cell in the row) for all cells of some rows of a tile and of a buffer.
@@ -232,6 +195,7 @@ class Table {
   RowLayout layout_;
   RowBuffer buffer_;
   std::vector<std::uint64_t> hash_;
+  std::vector<std::unique_ptr<RowMask>> masks_;  // of the rows, if some may have missing values
 };
 
 }  // namespace morf

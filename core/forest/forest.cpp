@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -124,19 +126,20 @@ void Forest::apply(const Samples& x, CellType type, const Quantiser& quantiser, 
 
 void Forest::find_leaves(std::size_t tree, const Table& table, std::int32_t* out) const {
   each_table_block(table, nullptr, table.rows(),
-                   [&](CellType type, const auto* const* cells, std::size_t first, std::size_t size) {
+                   [&](CellType type, const auto* const* cells, const RowMask* const* masks, std::size_t first, std::size_t size) {
                      std::fill_n(out + first, size, root(tree));
-                     walk_rows(type, cells, size, 0, {}, out + first);
+                     walk_masked(type, cells, masks, size, 0, {}, out + first);
                      for (std::size_t i = first; i < first + size; ++i) out[i] -= root(tree);
                    });
 }
 
 void Forest::add_tree(std::size_t tree, const Table& table, const std::uint32_t* rows, std::size_t row_count, double* out,
                       std::uint32_t* votes) const {
-  each_table_block(table, rows, row_count, [&](CellType type, const auto* const* cells, std::size_t first, std::size_t size) {
+  each_table_block(table, rows, row_count, [&](CellType type, const auto* const* cells, const RowMask* const* masks, std::size_t first,
+                                               std::size_t size) {
     std::int32_t leaf[block_rows];
     std::fill_n(leaf, size, root(tree));
-    walk_rows(type, cells, size, 0, {}, leaf);
+    walk_masked(type, cells, masks, size, 0, {}, leaf);
     for (std::size_t i = 0; i < size; ++i) {
       const bool vote = add_vote(leaf[i], out + rows[first + i] * outputs());
       if (votes != nullptr) votes[rows[first + i]] += vote;
@@ -147,11 +150,11 @@ void Forest::add_tree(std::size_t tree, const Table& table, const std::uint32_t*
 void Forest::add_trees(const Table& table, std::size_t begin, std::size_t count, double* out) const {
   each_table_block(
       table, nullptr, count,
-      [&](CellType type, const auto* const* cells, std::size_t first, std::size_t size) {
+      [&](CellType type, const auto* const* cells, const RowMask* const* masks, std::size_t first, std::size_t size) {
         std::int32_t leaf[block_rows];
         for (std::size_t tree = 0; tree < trees(); ++tree) {
           std::fill_n(leaf, size, root(tree));
-          walk_rows(type, cells, size, 0, {}, leaf);
+          walk_masked(type, cells, masks, size, 0, {}, leaf);
           for (std::size_t i = 0; i < size; ++i) add_leaf(leaf[i], out + (first + i) * outputs());
         }
       },
@@ -294,6 +297,7 @@ void Forest::check() const {
   require(static_cast<std::size_t>(tree_begin.back()) == nodes, "tree offsets do not span the nodes");
   require((real_ ? nodes_.real_threshold.size() : nodes_.threshold.size()) == nodes && atoms_.size() == nodes,
           "node arrays differ in length");
+  require(nodes_.side.empty() || nodes_.side.size() == nodes, "sides do not fit the nodes");
   require(leaves_.width > 0 && leaves_.value.size() % leaves_.width == 0, "leaf values");
   require(leaves_.distribution_class.size() == leaves_.distribution_weight.size(), "distribution arrays differ in length");
   atoms_.check(layout_, real_);
@@ -305,9 +309,12 @@ void Forest::check() const {
         // Children come after their parent, so walks end.
         require(next[node] > node - begin && std::int64_t{next[node]} + 1 < end - begin, "child index");
         require(atoms_.terms(static_cast<std::size_t>(node)) > 0, "a split without an atom");
+        require(nodes_.side.empty() || (nodes_.side[node] != Side::none && nodes_.side[node] <= Side::absent_right),
+                "sides of missing values");
       } else {
         require(static_cast<std::uint64_t>(-1 - static_cast<std::int64_t>(next[node])) < leaves_.payloads(), "leaf payload");
         require(atoms_.terms(static_cast<std::size_t>(node)) == 0, "a leaf has an atom");
+        require(nodes_.side.empty() || nodes_.side[node] == Side::none, "a leaf has a side");
       }
       if (real_) require(std::isfinite(nodes_.real_threshold[node]), "threshold");
       else require(nodes_.threshold[node] > -threshold_limit && nodes_.threshold[node] < threshold_limit, "threshold");
@@ -413,7 +420,7 @@ void Forest::compile_into(std::vector<SlotNode<Index>>& nodes, std::uint32_t zer
   });
 }
 
-// Calls use(type, cells of rows, first, size) for blocks of the given rows of a table; null: of those from `begin` on.
+// Calls use(type, cells of rows, their masks, first, size) for blocks of the given rows of a table; null: of those from `begin` on.
 template <class Use>
 void Forest::each_table_block(const Table& table, const std::uint32_t* rows, std::size_t row_count, Use use,
                               std::size_t begin) const {
@@ -434,13 +441,14 @@ void Forest::each_table_block(const Table& table, const std::uint32_t* rows, std
                   summed);
         cells[i] = summed;
       }
-      use(CellType::u16, cells, first, size);
+      use(CellType::u16, cells, static_cast<const RowMask* const*>(nullptr), first, size);
     }
     return;
   }
   with_cell_type(table.type(), [&](auto cell) {
     using Cell = decltype(cell);
     const Cell* cells[block_rows];
+    const RowMask* masks[block_rows];
     // Rows of tiles are put together a few at a time.
     const std::size_t block = table.tiled() ? tiled_rows : block_rows;
     const RowBuffer together(table.tiled() ? tiled_rows : 0, layout_.cells() * sizeof(Cell));
@@ -453,7 +461,8 @@ void Forest::each_table_block(const Table& table, const std::uint32_t* rows, std
         some = rows == nullptr ? std::min(tile_rows - at % tile_rows, size - i) : 1;
         table.read_tile<Cell>(at, some, together, i);
       }
-      use(table.type(), cells, first, size);
+      for (std::size_t i = 0; table.has_gaps() && i < size; ++i) masks[i] = table.mask(number(first + i));
+      use(table.type(), cells, table.has_gaps() ? masks : nullptr, first, size);
     }
   });
 }
@@ -495,7 +504,7 @@ void Forest::add_leaf(std::int32_t node, double* out) const {
 // small blocks several trees are walked at once.
 template <class Use>
 void Forest::each_block(const Samples& x, CellType type, const Quantiser& quantiser, int extra_bits, Use use) const {
-  const bool bytes = type == CellType::bytes;
+  const bool bytes = type == CellType::bytes, gaps = x.gaps();
   const std::size_t rows = x.rows();
   if (real_ != (type == CellType::f64) || (bytes && !takes_bytes()))
     throw std::invalid_argument("cell type does not fit the forest");
@@ -506,20 +515,31 @@ void Forest::each_block(const Samples& x, CellType type, const Quantiser& quanti
     const std::size_t block = rows_at_once(row_bytes);
     const RowBuffer buffer(std::min(block, rows), row_bytes, bytes ? byte_margin(layout) : 0);
     RowFiller<Cell> fill(layout, quantiser);
+    std::optional<GapFiller> filler;
+    if (gaps) filler.emplace(layout);
+    MaskMaker make_mask(layout, real_);
+    std::vector<std::unique_ptr<RowMask>> masks_of_rows(gaps ? std::min(block, rows) : 0);
     std::int32_t leaf[walks_at_once];
     const Cell* cells[walks_at_once];
+    const RowMask* masks[walks_at_once];
     for (std::size_t first = 0; first < rows; first += block) {
       const std::size_t size = std::min(block, rows - first), trees_at_once = std::clamp<std::size_t>(block / size, 1, trees());
       for (std::size_t i = 0; i < size; ++i) {
         Cell* row = reinterpret_cast<Cell*>(buffer.row(i));
-        fill.fill(x, first + i, row);
-        for (std::size_t t = 0; t < trees_at_once; ++t) cells[t * size + i] = row;
+        const bool missing = gaps && filler->read(x, first + i);
+        if (missing) fill.fill(filler->filled(), 0, row);
+        else fill.fill(x, first + i, row);
+        if (gaps) masks_of_rows[i] = missing ? make_mask(filler->marks()) : nullptr;
+        for (std::size_t t = 0; t < trees_at_once; ++t) {
+          cells[t * size + i] = row;
+          if (gaps) masks[t * size + i] = masks_of_rows[i].get();
+        }
       }
       for (std::size_t tree = 0; tree < trees(); tree += trees_at_once) {
         const std::size_t end = std::min(tree + trees_at_once, trees());
         for (std::size_t t = tree; t < end; ++t) std::fill_n(leaf + (t - tree) * size, size, root(t));
         const NodeRange ahead = trees_at_once == 1 && end < trees() ? NodeRange{root(end), root(end + 1)} : NodeRange{};
-        walk_rows<Cell>(type, cells, (end - tree) * size, extra_bits, ahead, leaf);
+        walk_masked<Cell>(type, cells, gaps ? masks : nullptr, (end - tree) * size, extra_bits, ahead, leaf);
         for (std::size_t t = tree; t < end; ++t) use(first, size, t, leaf + (t - tree) * size);
       }
     }

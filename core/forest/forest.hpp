@@ -21,6 +21,7 @@ struct ForestNodes {
   std::vector<std::int32_t> next;
   std::vector<std::int64_t> threshold;    // of integer cells
   std::vector<double> real_threshold{};   // of float64 cells
+  std::vector<Side> side{};  // of missing values, none of leaves; empty: there are no missing values
 };
 
 // What follows from the shape of depth-first trees: `next` of each node, from whether it is split, and for each leaf, in the order of
@@ -122,6 +123,13 @@ class Forest {
   template <class Cell>
   void walk_rows(CellType type, const Cell* const* cells, std::size_t size, int extra_bits, NodeRange ahead,
                  std::int32_t* leaf) const;
+
+  // The same where some rows have masks; the others have null.
+  template <class Cell>
+  void walk_masked(CellType type, const Cell* const* cells, const RowMask* const* masks, std::size_t size, int extra_bits,
+                   NodeRange ahead, std::int32_t* leaf) const;
+  template <class Cell>
+  std::int32_t leaf_of_masked(const Cell* row, const RowMask& mask, int extra_bits, std::int32_t at) const;
 
   RowLayout layout_;
   bool real_;  // float64 cells

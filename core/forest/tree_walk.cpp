@@ -1,5 +1,11 @@
 #include "forest/tree_walk.hpp"
+
+#include <optional>
+#include <stdexcept>
+#include <type_traits>
+
 #include "forest/forest.hpp"
+#include "projection/gap_projection.hpp"
 
 namespace morf {
 namespace {
@@ -46,11 +52,75 @@ void Forest::walk_rows(CellType type, const Cell* const* cells, std::size_t size
   walk(PlainSteps<Cell, decltype(half)>{nodes_.next.data(), root_of_.data(), terms, half}, cells, size, leaf, Ahead());
 }
 
+template <class Cell>
+void Forest::walk_masked(CellType type, const Cell* const* cells, const RowMask* const* masks, std::size_t size, int extra_bits,
+                         NodeRange ahead, std::int32_t* leaf) const {
+  if (masks == nullptr) return walk_rows(type, cells, size, extra_bits, ahead, leaf);
+  if (nodes_.side.empty()) throw std::invalid_argument("a forest without sides cannot judge missing values");
+  if constexpr (std::is_unsigned_v<Cell>) {
+    throw std::invalid_argument("samples with missing values have signed cells");
+  } else {
+  const Cell* whole[walks_at_once];
+  std::int32_t at[walks_at_once];
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (masks[i] != nullptr) {
+      leaf[i] = leaf_of_masked(cells[i], *masks[i], extra_bits, leaf[i]);
+      continue;
+    }
+    whole[count] = cells[i];
+    at[count++] = leaf[i];
+  }
+  walk_rows(type, whole, count, extra_bits, ahead, at);
+  for (std::size_t i = size; i-- > 0;)
+    if (masks[i] == nullptr) leaf[i] = at[--count];
+  }
+}
+
+// The leaf of one sample with missing values.
+template <class Cell>
+std::int32_t Forest::leaf_of_masked(const Cell* row, const RowMask& mask, int extra_bits, std::int32_t at) const {
+  while (nodes_.next[at] >= 0) {
+    const std::size_t begin = atoms_.begin[at], terms = atoms_.terms(at);
+    const std::uint32_t* const cell = &atoms_.cell[begin];
+    const double* const weight = &atoms_.weight[begin];
+    const Operation operation = atoms_.operation_of(at);
+    const Side side = nodes_.side[at];
+    std::optional<ValueOf<Cell>> value;
+    if (operation.pooled()) {
+      if (mask.has_absent()) value = value_of_existing(row, mask, cell, weight, terms, operation);
+      else value = atom_value(row, cell, weight, terms, operation);
+    } else if (!mask.touches(cell, weight, terms, mark_of(side))) {
+      value = atom_value(row, cell, weight, terms, operation);
+    }
+    bool right = !goes_left(side);
+    if constexpr (std::is_floating_point_v<Cell>) {
+      if (value) right = *value > nodes_.real_threshold[at];
+    } else {
+      if (value) right = *value > scaled_half(nodes_.threshold[at], extra_bits);
+    }
+    at = root_of_[at] + nodes_.next[at] + static_cast<std::int32_t>(right);
+  }
+  return at;
+}
+
 template void Forest::walk_rows(CellType, const std::uint8_t* const*, std::size_t, int, NodeRange, std::int32_t*) const;
 template void Forest::walk_rows(CellType, const std::uint16_t* const*, std::size_t, int, NodeRange, std::int32_t*) const;
 template void Forest::walk_rows(CellType, const std::int16_t* const*, std::size_t, int, NodeRange, std::int32_t*) const;
 template void Forest::walk_rows(CellType, const std::int32_t* const*, std::size_t, int, NodeRange, std::int32_t*) const;
 template void Forest::walk_rows(CellType, const std::int64_t* const*, std::size_t, int, NodeRange, std::int32_t*) const;
 template void Forest::walk_rows(CellType, const double* const*, std::size_t, int, NodeRange, std::int32_t*) const;
+template void Forest::walk_masked(CellType, const std::uint8_t* const*, const RowMask* const*, std::size_t, int, NodeRange,
+                                  std::int32_t*) const;
+template void Forest::walk_masked(CellType, const std::uint16_t* const*, const RowMask* const*, std::size_t, int, NodeRange,
+                                  std::int32_t*) const;
+template void Forest::walk_masked(CellType, const std::int16_t* const*, const RowMask* const*, std::size_t, int, NodeRange,
+                                  std::int32_t*) const;
+template void Forest::walk_masked(CellType, const std::int32_t* const*, const RowMask* const*, std::size_t, int, NodeRange,
+                                  std::int32_t*) const;
+template void Forest::walk_masked(CellType, const std::int64_t* const*, const RowMask* const*, std::size_t, int, NodeRange,
+                                  std::int32_t*) const;
+template void Forest::walk_masked(CellType, const double* const*, const RowMask* const*, std::size_t, int, NodeRange,
+                                  std::int32_t*) const;
 
 }  // namespace morf

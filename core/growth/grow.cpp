@@ -16,6 +16,7 @@
 #include "base/simd.hpp"
 #include "base/thread_crew.hpp"
 #include "growth/combination.hpp"
+#include "growth/sides.hpp"
 #include "projection/with_projection.hpp"
 #include "splitting/node_search.hpp"
 
@@ -33,7 +34,7 @@ class Grower {
          const Poll& poll)
       : rule_(rule), poll_(poll), boosted_(rule.criterion == CriterionKind::gradient),
         own_(make_node_search(rule.criterion, rule.splitter, targets, projection)), sampler_(dictionary),
-        has_operations_(dictionary.has_operations()), has_biases_(dictionary.has_biases()),
+        gaps_(projection.gaps()), has_operations_(dictionary.has_operations()), has_biases_(dictionary.has_biases()),
         in_order_(has_biases_ || !rule.penalties.empty()),
         crew_(boosted_ ? std::min(rule.threads, (rule.candidates + lanes - 1) / lanes) : 1) {
     if (!rule.penalties.empty()) {
@@ -87,6 +88,7 @@ class Grower {
     std::int32_t next = 0;
     std::uint32_t weight = 0;
     float gain = 0.0f;
+    Side side = Side::none;
   };
 
   // A split found but not yet made.
@@ -217,7 +219,7 @@ class Grower {
     best = {};
     best.score = own_->floor();
     sampler_.begin_node();
-    Stream stream(open.key), combinations(derive(open.key, Purpose::combination));
+    Stream stream(open.key), combinations(derive(open.key, Purpose::combination)), sides(derive(open.key, Purpose::sides));
     // Two rows part in one way only, if at all.
     const double ceiling = node.size == 2 ? minus_infinity : own_->ceiling();
     const std::size_t candidates = splits_at_random(open.key) ? 1 : rule_.candidates;
@@ -231,6 +233,7 @@ class Grower {
         sampler_.draw(stream, count, atoms_);
         drawn += count;
         if (has_biases_) own_->projection().set_biases(node.rows, node.count, node.size, atoms_, first);
+        if (gaps_ != nullptr) offer_sides_(*gaps_, node.rows, node.size, sides, atoms_, first);
         if (atoms_.size() > first) search_candidates(node, first);
         else if (sampler_.enumerable()) break;  // every atom was seen
       }
@@ -247,8 +250,8 @@ class Grower {
     found.gain = own_->gain(found.split.score, static_cast<double>(tree_weight_));
     if (rule_.min_impurity_decrease > 0.0 && found.gain < rule_.min_impurity_decrease) return false;
     found.atom.clear();
-    found.atom.append_terms(atoms_, found.split.candidate);
-    if (!atoms_.operation.empty()) found.atom.operation.push_back(atoms_.operation[found.split.candidate]);
+    found.atom.append(atoms_, found.split.candidate);
+    if (gaps_ != nullptr) found.atom.side.push_back(atoms_.side[found.split.candidate]);
     return true;
   }
 
@@ -285,6 +288,7 @@ class Grower {
   std::pair<Open, Open> make_split(const Found& found) {
     const Open& node = found.node;
     const Value* const best_values = own_->best_values.data();
+    if (gaps_ != nullptr) nodes_[node.index].side = side_of(found);
     const std::size_t split_at = node.rows.begin + part_rows(&rows_[node.rows.begin], node.rows.size(),
                                                              [&](std::size_t i) { return best_values[i] <= found.split.below; });
 
@@ -305,6 +309,7 @@ class Grower {
     atoms_of_splits_.append_terms(found.atom, 0);
     if (has_operations_) atoms_of_splits_.operation.push_back(found.atom.operation_of(0));
     const auto threshold = made.threshold;
+    const Side side = made.side;
     nodes_.resize(child + 2);
     std::size_t leaf_split_at = node.leaf_rows.begin;
     if (leaf_bag_ != nullptr && node.leaf_rows.size() > 0) {
@@ -312,6 +317,7 @@ class Grower {
       std::uint32_t* const rows = &leaf_rows_[node.leaf_rows.begin];
       project_rows(rows, node.leaf_rows.size(), found.atom, leaf_values_);
       leaf_split_at += part_rows(rows, node.leaf_rows.size(), [&](std::size_t i) {
+        if (gaps_ != nullptr && gaps_->touches(found.atom, 0, rows[i], mark_of(side))) return goes_left(side);
         if constexpr (std::is_integral_v<Value>) return 2 * static_cast<std::int64_t>(leaf_values_[i]) <= threshold;
         else return leaf_values_[i] <= threshold;
       });
@@ -326,6 +332,19 @@ class Grower {
              {leaf_split_at, node.leaf_rows.end},
              node.depth + 1,
              derive(node.key, Purpose::right)}};
+  }
+
+  // Where the split sends rows whose missing values its atom touches: if none does so far, to the side of more weight.
+  Side side_of(const Found& found) const {
+    if (found.atom.side[0] != Side::none) return found.atom.side[0];
+    const Open& node = found.node;
+    std::uint64_t left = 0, all = 0;
+    for (std::size_t i = 0; i < node.rows.size(); ++i) {
+      const std::uint32_t weight = bag_.weight[rows_[node.rows.begin + i]];
+      all += weight;
+      left += own_->best_values[i] <= found.split.below ? weight : 0;
+    }
+    return all - left > left ? Side::absent_right : Side::absent_left;
   }
 
   // Puts the rows that go left first, keeping the order on both sides, and returns their number.
@@ -410,6 +429,7 @@ class Grower {
     thresholds(out).resize(nodes);
     out.weight.resize(nodes);
     out.gain.resize(nodes);
+    if (gaps_ != nullptr) out.side.resize(nodes);
     out.atoms.begin.resize(nodes + 1);
     out.atoms.cell.resize(terms);
     out.atoms.weight.resize(terms);
@@ -419,6 +439,7 @@ class Grower {
       thresholds(out)[node] = made.threshold;
       out.weight[node] = made.weight;
       out.gain[node] = made.gain;
+      if (gaps_ != nullptr) out.side[node] = made.side;
       if (made.next >= 0) {
         if (has_operations_) out.atoms.operation[node] = atoms_of_splits_.operation[made.atom];
         for (std::size_t t = atoms_of_splits_.begin[made.atom]; t < atoms_of_splits_.begin[made.atom + 1]; ++t, ++term) {
@@ -449,6 +470,8 @@ class Grower {
   Trees* out_ = nullptr;
   std::vector<Node> nodes_;
   AtomList atoms_, atoms_of_splits_;
+  const GapReader* gaps_;  // null: no values are missing
+  SideOffer offer_sides_;
   bool has_operations_, has_biases_;  // of the dictionary
   bool in_order_;  // rows are in canonical order
   bool pure_ = false;  // the node that was read last
@@ -538,9 +561,18 @@ void grow_on_columns(const Subset& subset, const std::vector<TreeOnColumns>& tre
   AtomList columns;
   std::swap(columns, out.atoms);
   const auto grow = [&]<class Value>(Value) {
+    const auto grow_all_on = [&](Projection<Value>& projection) {
+      Grower<Value> grower(projection, subset.dictionary(), targets, rule, poll);
+      for (const TreeOnColumns& tree : trees) grower.grow(tree.bag, tree.leaf_bag, tree.key, out);
+    };
     ColumnProjector<Value> projection(subset, !subset.narrow());
-    Grower<Value> grower(projection, subset.dictionary(), targets, rule, poll);
-    for (const TreeOnColumns& tree : trees) grower.grow(tree.bag, tree.leaf_bag, tree.key, out);
+    if constexpr (std::is_signed_v<Value>) {
+      if (subset.table().has_gaps()) {
+        GapProjection<Value> gapped(projection, GapReader(subset.table(), &subset.atoms()));
+        return grow_all_on(gapped);
+      }
+    }
+    grow_all_on(projection);
   };
   if (subset.narrow()) grow(std::uint16_t{});
   else with_cell_type(subset.type(), [&](auto cell) { grow(ValueOf<decltype(cell)>{}); });

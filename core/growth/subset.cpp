@@ -121,18 +121,20 @@ void Subset::fill(std::size_t first, std::size_t count, const std::uint32_t* row
   });
 }
 
-void Subset::find_leaves(const std::int32_t* next, const std::int64_t* threshold, std::size_t nodes, const std::uint32_t* picked,
-                         std::size_t splits, std::int32_t* leaf) const {
-  find_leaves_of(next, threshold, nodes, picked, splits, leaf);
+void Subset::find_leaves(const std::int32_t* next, const std::int64_t* threshold, const Side* side, std::size_t nodes,
+                         const std::uint32_t* picked, std::size_t splits, std::int32_t* leaf) const {
+  find_leaves_of(next, threshold, side, nodes, picked, splits, leaf);
 }
-void Subset::find_leaves(const std::int32_t* next, const double* threshold, std::size_t nodes, const std::uint32_t* picked,
-                         std::size_t splits, std::int32_t* leaf) const {
-  find_leaves_of(next, threshold, nodes, picked, splits, leaf);
+void Subset::find_leaves(const std::int32_t* next, const double* threshold, const Side* side, std::size_t nodes,
+                         const std::uint32_t* picked, std::size_t splits, std::int32_t* leaf) const {
+  find_leaves_of(next, threshold, side, nodes, picked, splits, leaf);
 }
 
 template <class Threshold>
-void Subset::find_leaves_of(const std::int32_t* next, const Threshold* threshold, std::size_t nodes, const std::uint32_t* picked,
-                            std::size_t splits, std::int32_t* leaf) const {
+void Subset::find_leaves_of(const std::int32_t* next, const Threshold* threshold, const Side* side, std::size_t nodes,
+                            const std::uint32_t* picked, std::size_t splits, std::int32_t* leaf) const {
+  if (from_.has_gaps() && side == nullptr) throw std::invalid_argument("sides of missing values are lacking");
+  const GapReader gaps(from_);
   if (std::is_floating_point_v<Threshold> != (from_.type() == CellType::f64))
     throw std::invalid_argument("thresholds of another type");
   with_cell_type(from_.type(), [&](auto cell) {
@@ -143,15 +145,17 @@ void Subset::find_leaves_of(const std::int32_t* next, const Threshold* threshold
       bool narrow;
       const void* column;
       Limit limit;  // values above go right
+      std::uint32_t atom;
     };
     std::vector<Step> steps;
     std::size_t split = 0;
     for (std::size_t node = 0; node < nodes; ++node) {
-      Step step{next[node], false, nullptr, Limit{}};
+      Step step{next[node], false, nullptr, Limit{}, 0};
       if (next[node] >= 0) {
         if (next[node] <= static_cast<std::int64_t>(node) || next[node] + std::size_t{1} >= nodes || split == splits ||
             picked[split] >= columns_.size())
           throw std::invalid_argument("damaged tree");
+        step.atom = picked[split];
         const Column& column = columns_[picked[split++]];
         step.narrow = column.narrow;
         if constexpr (std::is_floating_point_v<Value>) step.limit = static_cast<Limit>(threshold[node]);
@@ -163,8 +167,11 @@ void Subset::find_leaves_of(const std::int32_t* next, const Threshold* threshold
     for (std::size_t row = 0; row < from_.rows(); ++row) {
       std::int32_t at = 0;
       for (const Step* step = steps.data(); step->next >= 0; step = &steps[static_cast<std::size_t>(at)]) {
-        const bool right = step->narrow ? static_cast<const std::uint16_t*>(step->column)[row] > step->limit
-                                        : static_cast<Limit>(static_cast<const Value*>(step->column)[row]) > step->limit;
+        const Side of_missing = side == nullptr ? Side::none : side[at];
+        const bool missing = of_missing != Side::none && gaps.touches(atoms_, step->atom, static_cast<std::uint32_t>(row), mark_of(of_missing));
+        const bool right = missing        ? !goes_left(of_missing)
+                           : step->narrow ? static_cast<const std::uint16_t*>(step->column)[row] > step->limit
+                                          : static_cast<Limit>(static_cast<const Value*>(step->column)[row]) > step->limit;
         at = step->next + right;
       }
       leaf[row] = at;

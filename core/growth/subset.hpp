@@ -41,14 +41,15 @@ class Subset {
 
   // Finds the leaf of each row in a tree, as an index. `next` and thresholds are those of Trees, and each split has picked an atom, in
   // the order of the nodes. Throws std::invalid_argument if the tree makes no sense.
-  void find_leaves(const std::int32_t* next, const std::int64_t* threshold, std::size_t nodes, const std::uint32_t* picked,
-                   std::size_t splits, std::int32_t* leaf) const;
-  void find_leaves(const std::int32_t* next, const double* threshold, std::size_t nodes, const std::uint32_t* picked,
-                   std::size_t splits, std::int32_t* leaf) const;
+  // `side` has one entry per node if values are missing, else null.
+  void find_leaves(const std::int32_t* next, const std::int64_t* threshold, const Side* side, std::size_t nodes,
+                   const std::uint32_t* picked, std::size_t splits, std::int32_t* leaf) const;
+  void find_leaves(const std::int32_t* next, const double* threshold, const Side* side, std::size_t nodes,
+                   const std::uint32_t* picked, std::size_t splits, std::int32_t* leaf) const;
 
   // Whether values less their offsets may stand for values: all are narrow, and bins are the same for both.
   bool narrow() const {
-    return from_.type() != CellType::i64 &&
+    return from_.type() != CellType::i64 && !from_.has_gaps() &&
            std::all_of(columns_.begin(), columns_.end(), [](const Column& column) { return column.narrow; });
   }
   bool filled() const {
@@ -75,8 +76,8 @@ class Subset {
   template <class Value>
   void write(std::size_t j, const Value* values, std::size_t count, const std::uint32_t* rows);
   template <class Threshold>
-  void find_leaves_of(const std::int32_t* next, const Threshold* threshold, std::size_t nodes, const std::uint32_t* picked,
-                      std::size_t splits, std::int32_t* leaf) const;
+  void find_leaves_of(const std::int32_t* next, const Threshold* threshold, const Side* side, std::size_t nodes,
+                      const std::uint32_t* picked, std::size_t splits, std::int32_t* leaf) const;
 
   const Table& from_;
   const Dictionary& of_;

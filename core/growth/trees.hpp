@@ -43,6 +43,7 @@ struct Trees {
   std::vector<double> real_threshold;   // float64 tables
   std::vector<std::uint32_t> weight;
   std::vector<float> gain;
+  std::vector<Side> side;  // of missing values; empty if none are
   AtomList atoms;  // one per node; those of leaves have no terms
   Leaves leaves;
   std::vector<std::uint32_t> picked;  // trees on a given subset: which of its atoms each split has

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
 
 #include "data/row_filler.hpp"
+#include "projection/gap_projection.hpp"
 #include "projection/pooling.hpp"
 
 namespace morf {
@@ -37,11 +41,40 @@ void AtomValues::transform_into(const Samples& x, CellType type, const Quantiser
     const RowBuffer buffer(1, layout_.cells() * sizeof(Cell));
     Cell* const row = reinterpret_cast<Cell*>(buffer.row(0));
     std::vector<Cell> responses(longest_span_ + 64);
+    std::optional<GapFiller> filler;
+    if (x.gaps()) filler.emplace(layout_);
+    MaskMaker make_mask(layout_, real_);
     for (std::size_t i = 0; i < x.rows(); ++i) {
-      fill.fill(x, i, row);
+      const bool missing = filler && filler->read(x, i);
+      if (missing) fill.fill(filler->filled(), 0, row);
+      else fill.fill(x, i, row);
       apply(row, responses.data(), out + i * size());
+      if (!missing) continue;
+      const std::unique_ptr<RowMask> mask = make_mask(filler->marks());
+      if (mask->has_absent()) correct(row, *mask, out + i * size());
     }
   });
+}
+
+// Replaces the values of atoms that touch absent values.
+template <class Cell, class Out>
+void AtomValues::correct(const Cell* row, const RowMask& mask, Out* out) const {
+  if constexpr (std::is_unsigned_v<Cell>) {
+    throw std::invalid_argument("samples with missing values have signed cells");
+  } else {
+    for (std::size_t atom = 0; atom < size(); ++atom) {
+      const std::size_t begin = atoms_.begin[atom], terms = atoms_.terms(atom);
+      const std::uint32_t* const cell = atoms_.cell.data() + begin;
+      const double* const weight = atoms_.weight.data() + begin;
+      const Operation operation = atoms_.operation_of(atom);
+      if (operation.pooled()) {
+        const auto value = value_of_existing(row, mask, cell, weight, terms, operation);
+        out[atom] = value ? static_cast<Out>(static_cast<double>(*value) * scale_[atom]) : std::numeric_limits<Out>::quiet_NaN();
+      } else if (mask.touches(cell, weight, terms, Mark::absent)) {
+        out[atom] = std::numeric_limits<Out>::quiet_NaN();
+      }
+    }
+  }
 }
 
 bool AtomValues::grouped(std::size_t atom) const {

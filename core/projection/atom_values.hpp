@@ -23,7 +23,7 @@ class AtomValues {
   std::size_t size() const { return atoms_.size(); }
   std::int64_t features() const { return layout_.features; }
 
-  // Writes out[rows][size()].
+  // Writes out[rows][size()], NaN for atoms that touch absent values.
   void transform(const Samples& x, CellType type, const Quantiser& quantiser, float* out) const;
   void transform(const Samples& x, CellType type, const Quantiser& quantiser, double* out) const;
 
@@ -39,6 +39,8 @@ class AtomValues {
   std::uint32_t first_cell(std::size_t atom) const { return atoms_.cell[atoms_.begin[atom]]; }
   template <class Out>
   void transform_into(const Samples& x, CellType type, const Quantiser& quantiser, Out* out) const;
+  template <class Cell, class Out>
+  void correct(const Cell* row, const RowMask& mask, Out* out) const;
   template <class Cell, class Out>
   void apply(const Cell* row, Cell* responses, Out* out) const;
 

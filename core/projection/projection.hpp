@@ -132,6 +132,8 @@ class Prefetch {
 inline constexpr std::size_t row_block = 8;
 constexpr std::size_t whole_blocks(std::size_t rows) { return (rows + row_block - 1) / row_block * row_block; }
 
+class GapReader;  // see gap_projection.hpp
+
 // The rest of the engine sees values and not cells.
 template <class Value>
 class Projection {
@@ -145,6 +147,8 @@ class Projection {
   virtual std::unique_ptr<Projection> copy() const = 0;
   // Gives the operations from `first` on the biases that they need, from the rows of a node; see pooling.hpp.
   virtual void set_biases(const std::uint32_t*, const std::uint32_t*, std::size_t, AtomList&, std::size_t) {}
+  // Says which rows have missing values; null: none has.
+  virtual const GapReader* gaps() const { return nullptr; }
 };
 
 }  // namespace morf

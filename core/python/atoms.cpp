@@ -45,12 +45,12 @@ AnyVector windows_of(const AtomList& self) {
 }
 
 template <class Out>
-void transform(const AtomValues& self, const SampleArray& x, const std::string& cell_type, int shift, double limit,
+void transform(const AtomValues& self, const SampleArray& x, const std::string& cell_type, int shift, double limit, bool gaps,
                const OutMatrix<Out>& out) {
   require_features(x, self.features());
   require_shape(out, x.shape(0), self.size(), "wrong output shape");
   const CellType type = parse_cell_type(cell_type);
-  const Samples samples = to_samples(x);
+  const Samples samples = to_samples(x, gaps);
   nb::gil_scoped_release release;
   self.transform(samples, type, Quantiser(shift, limit), out.data());
 }
@@ -98,8 +98,8 @@ void bind_atoms(nb::module_& m) {
             new (self) AtomValues(layout, atoms, to_vector(scale), real);
           },
           "layout"_a, "atoms"_a, "scale"_a, "real"_a)
-      .def("transform", &transform<float>, "x"_a, "cell_type"_a, "shift"_a, "limit"_a, nb::arg("out").noconvert())
-      .def("transform", &transform<double>, "x"_a, "cell_type"_a, "shift"_a, "limit"_a, nb::arg("out").noconvert(),
+      .def("transform", &transform<float>, "x"_a, "cell_type"_a, "shift"_a, "limit"_a, "gaps"_a, nb::arg("out").noconvert())
+      .def("transform", &transform<double>, "x"_a, "cell_type"_a, "shift"_a, "limit"_a, "gaps"_a, nb::arg("out").noconvert(),
            "Write the values of each sample's atoms.");
 
   m.def(

@@ -7,8 +7,9 @@ namespace {
 
 template <class Threshold>
 void make_forest(Forest* self, const RowLayout& layout, const AtomList& atoms, const Vector<std::int64_t>& tree_begin,
-                 const Vector<std::int32_t>& next, const Vector<Threshold>& threshold, const Leaves& leaves) {
-  ForestNodes nodes{to_vector(tree_begin), to_vector(next), {}, {}};
+                 const Vector<std::int32_t>& next, const Vector<Threshold>& threshold, const Leaves& leaves,
+                 const Vector<std::uint8_t>& side) {
+  ForestNodes nodes{to_vector(tree_begin), to_vector(next), {}, {}, to_sides(side)};
   if constexpr (std::is_floating_point_v<Threshold>) nodes.real_threshold = to_vector(threshold);
   else nodes.threshold = to_vector(threshold);
   new (self) Forest(layout, atoms, std::move(nodes), leaves);
@@ -47,36 +48,36 @@ void bind_forest(nb::module_& m) {
 
   nb::class_<Forest>(m, "Forest", "The fitted forest. It checks itself whole when it is made.")
       .def("__init__", &make_forest<std::int64_t>, "layout"_a, "atoms"_a, "tree_begin"_a, "next"_a,
-           nb::arg("threshold").noconvert(), "leaves"_a)
+           nb::arg("threshold").noconvert(), "leaves"_a, "side"_a)
       .def("__init__", &make_forest<double>, "layout"_a, "atoms"_a, "tree_begin"_a, "next"_a, nb::arg("threshold").noconvert(),
-           "leaves"_a)
+           "leaves"_a, "side"_a)
       .def_prop_ro("has_silent_leaves", &Forest::has_silent_leaves, "Whether trees do not vote on some samples.")
       .def_prop_ro("takes_bytes", &Forest::takes_bytes, "Whether samples of bytes may be passed as cells of type bytes.")
       .def(
           "predict",
           [](const Forest& self, const SampleArray& x, const std::string& cell_type, int shift, double limit, int extra_bits,
-             bool mean, const OutMatrix<double>& out) {
+             bool gaps, bool mean, const OutMatrix<double>& out) {
             require_features(x, self.features());
             require_shape(out, x.shape(0), self.outputs(), "wrong output shape");
             const CellType type = parse_cell_type(cell_type);
-            const Samples samples = to_samples(x);
+            const Samples samples = to_samples(x, gaps);
             nb::gil_scoped_release release;
             self.predict(samples, type, Quantiser(shift, limit), extra_bits, out.data(), mean);
           },
-          "x"_a, "cell_type"_a, "shift"_a, "limit"_a, "extra_bits"_a, "mean"_a, nb::arg("out").noconvert(),
+          "x"_a, "cell_type"_a, "shift"_a, "limit"_a, "extra_bits"_a, "gaps"_a, "mean"_a, nb::arg("out").noconvert(),
           "Add the sums or means of the trees' predictions to `out`.")
       .def(
           "apply",
           [](const Forest& self, const SampleArray& x, const std::string& cell_type, int shift, double limit, int extra_bits,
-             const OutMatrix<std::int32_t>& out) {
+             bool gaps, const OutMatrix<std::int32_t>& out) {
             require_features(x, self.features());
             require_shape(out, x.shape(0), self.trees(), "wrong output shape");
             const CellType type = parse_cell_type(cell_type);
-            const Samples samples = to_samples(x);
+            const Samples samples = to_samples(x, gaps);
             nb::gil_scoped_release release;
             self.apply(samples, type, Quantiser(shift, limit), extra_bits, out.data());
           },
-          "x"_a, "cell_type"_a, "shift"_a, "limit"_a, "extra_bits"_a, nb::arg("out").noconvert(),
+          "x"_a, "cell_type"_a, "shift"_a, "limit"_a, "extra_bits"_a, "gaps"_a, nb::arg("out").noconvert(),
           "Write the leaf of each sample in each tree.")
       .def(
           "find_leaves",

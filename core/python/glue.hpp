@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "atoms/atom_list.hpp"
 #include "data/table.hpp"
 
 namespace nb = nanobind;
@@ -114,18 +115,28 @@ inline CellType parse_cell_type(const std::string& name) {
                                 {"bytes", CellType::bytes}});
 }
 
-inline Samples to_samples(const SampleArray& x) {
+inline Samples to_samples(const SampleArray& x, bool gaps = false) {
   const nb::dlpack::dtype t = x.dtype();
   const std::size_t rows = x.shape(0), features = x.shape(1);
-  if (t == nb::dtype<std::uint8_t>()) return {static_cast<const std::uint8_t*>(x.data()), rows, features};
-  if (t == nb::dtype<std::int64_t>()) return {static_cast<const std::int64_t*>(x.data()), rows, features};
-  if (t == nb::dtype<float>()) return {static_cast<const float*>(x.data()), rows, features};
-  if (t == nb::dtype<double>()) return {static_cast<const double*>(x.data()), rows, features};
+  if (t == nb::dtype<std::uint8_t>()) return {static_cast<const std::uint8_t*>(x.data()), rows, features, gaps};
+  if (t == nb::dtype<std::int64_t>()) return {static_cast<const std::int64_t*>(x.data()), rows, features, gaps};
+  if (t == nb::dtype<float>()) return {static_cast<const float*>(x.data()), rows, features, gaps};
+  if (t == nb::dtype<double>()) return {static_cast<const double*>(x.data()), rows, features, gaps};
   throw std::invalid_argument("samples must be uint8, int64, float32 or float64");
 }
 
 inline void require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
+}
+
+// Where splits send missing values.
+inline std::vector<Side> to_sides(const Vector<std::uint8_t>& array) {
+  std::vector<Side> sides;
+  for (std::size_t i = 0; i < array.size(); ++i) {
+    require(array.data()[i] <= last_side, "damaged forest: sides of missing values");
+    sides.push_back(static_cast<Side>(array.data()[i]));
+  }
+  return sides;
 }
 
 template <class Array>

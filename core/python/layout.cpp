@@ -14,7 +14,7 @@ const Names<View::Kind> kinds{{"raw", View::Kind::raw},
 std::uint32_t to_mask(const std::vector<std::uint32_t>& axes) {
   std::uint32_t mask = 0;
   for (const std::uint32_t axis : axes) {
-    require(axis < max_rank && (mask >> axis & 1u) == 0, "axes of a plane");
+    require(axis < max_rank && (mask >> axis & 1u) == 0, "axes");
     mask |= 1u << axis;
   }
   return mask;
@@ -57,8 +57,15 @@ void bind_layout(nb::module_& m) {
       .def_ro("pooled", &Plane::pooled);
 
   nb::class_<RowLayout>(m, "RowLayout", "What stands in a row of a table: planes, and one last cell that is always zero.")
-      .def(nb::init<std::vector<std::int64_t>, std::vector<Plane>>(), "shape"_a, "planes"_a)
+      .def(
+          "__init__",
+          [](RowLayout* self, std::vector<std::int64_t> shape, std::vector<Plane> planes,
+             const std::vector<std::uint32_t>& ordered_axes) {
+            new (self) RowLayout(std::move(shape), std::move(planes), to_mask(ordered_axes));
+          },
+          "shape"_a, "planes"_a, "ordered_axes"_a)
       .def_prop_ro("shape", [](const RowLayout& self) { return self.shape; })
       .def_prop_ro("planes", [](const RowLayout& self) { return self.planes; })
+      .def_prop_ro("ordered_axes", [](const RowLayout& self) { return to_axes(self.ordered_axes); })
       .def_prop_ro("cells", &RowLayout::cells);
 }

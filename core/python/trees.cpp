@@ -19,13 +19,16 @@ std::vector<std::uint64_t> root_keys(const Vector<std::uint64_t>& tree_keys) {
 
 template <class Threshold>
 auto find_leaves(const Subset& self, const Vector<std::int32_t>& next, const Vector<Threshold>& threshold,
-                 const Vector<std::uint32_t>& picked) {
+                 const Vector<std::uint32_t>& picked, const Vector<std::uint8_t>& side) {
   require(self.filled(), "the subset has no values yet");
   require(threshold.size() == next.size(), "thresholds need one entry per node");
+  require(side.size() == 0 || side.size() == next.size(), "sides need one entry per node");
+  const std::vector<Side> sides = to_sides(side);
   std::vector<std::int32_t> leaf(self.rows());
   {
     nb::gil_scoped_release release;
-    self.find_leaves(next.data(), threshold.data(), next.size(), picked.data(), picked.size(), leaf.data());
+    self.find_leaves(next.data(), threshold.data(), sides.empty() ? nullptr : sides.data(), next.size(), picked.data(),
+                     picked.size(), leaf.data());
   }
   return to_numpy(std::move(leaf));
 }
@@ -78,6 +81,14 @@ void bind_trees(nb::module_& m) {
           "weight", [](const Trees& self) { return to_narrow_numpy(self.weight); }, nb::rv_policy::automatic)
       .def_prop_ro(
           "gain", [](const Trees& self) { return to_numpy(std::vector<float>(self.gain)); }, nb::rv_policy::automatic)
+      .def_prop_ro(
+          "side",
+          [](const Trees& self) {
+            std::vector<std::uint8_t> side;
+            for (const Side s : self.side) side.push_back(static_cast<std::uint8_t>(s));
+            return to_numpy(std::move(side));
+          },
+          nb::rv_policy::automatic, "Where each split sends missing values; empty if none are missing.")
       .def_ro("atoms", &Trees::atoms, "One atom per node; those of leaves have no terms.")
       .def_ro("leaves", &Trees::leaves)
       .def_prop_ro(
@@ -114,8 +125,8 @@ void bind_trees(nb::module_& m) {
             self.fill(first, count, rows.data(), rows.size(), [](std::size_t) {});
           },
           "first"_a, "count"_a, "Compute some atoms for all rows. Threads may fill different atoms.")
-      .def("find_leaves", &find_leaves<std::int64_t>, "next"_a, nb::arg("threshold").noconvert(), "picked"_a)
-      .def("find_leaves", &find_leaves<double>, "next"_a, nb::arg("threshold").noconvert(), "picked"_a,
+      .def("find_leaves", &find_leaves<std::int64_t>, "next"_a, nb::arg("threshold").noconvert(), "picked"_a, "side"_a)
+      .def("find_leaves", &find_leaves<double>, "next"_a, nb::arg("threshold").noconvert(), "picked"_a, "side"_a,
            "Return the leaf of each row in a tree, whose splits have each picked an atom.");
 
   m.def(

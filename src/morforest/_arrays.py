@@ -14,6 +14,11 @@ SURPRISES = (TypeError, AttributeError, KeyError, IndexError, OverflowError, Val
 NARROW_TYPES = (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.int64)
 
 
+def no_numbers() -> np.ndarray:
+    """Return an empty array, in the narrowest type."""
+    return np.empty(0, dtype=np.uint8)
+
+
 def narrow(values: np.ndarray) -> np.ndarray:
     """Store whole numbers in the narrowest integer type that holds them."""
     if values.dtype == np.float32 or values.dtype.kind not in "iuf" or not values.size:

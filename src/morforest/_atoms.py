@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from morforest._arrays import narrow, read_numbers, refusing, widen
+from morforest._arrays import narrow, no_numbers, read_numbers, refusing, widen
 from morforest._atom_names import MOST_NAMED, in_columns, name_of
 from morforest._fixed_point import CellFormat, require_format
 from morforest._native import core
@@ -89,10 +89,14 @@ class Plane:
 
 @dataclass(frozen=True)
 class RowLayout:
-    """What stands in a row: the shape of a sample and its planes, pooled ones last."""
+    """What stands in a row: the shape of a sample and its planes, pooled ones last.
+
+    Along an ordered axis, missing values are filled in from their neighbours.
+    """
 
     shape: tuple[int, ...]
     planes: tuple[Plane, ...]
+    ordered_axes: tuple[int, ...] = ()
 
     @property
     def features(self) -> int:
@@ -193,7 +197,7 @@ class RowLayout:
             )
             for plane in layout.planes
         ]
-        return cls(tuple(layout.shape), tuple(planes))
+        return cls(tuple(layout.shape), tuple(planes), tuple(layout.ordered_axes))
 
     def to_core(self) -> core.RowLayout:
         """Return the layout as the core takes it."""
@@ -201,7 +205,7 @@ class RowLayout:
             core.Plane(plane.view.to_core(), plane.prefixed_axes, plane.circular_axes, plane.pooled)
             for plane in self.planes
         ]
-        return core.RowLayout(self.shape, planes)
+        return core.RowLayout(self.shape, planes, self.ordered_axes)
 
     def dump(self) -> tuple[Any, ...]:
         """Return what a pickle holds: tuples of numbers and words."""
@@ -210,25 +214,24 @@ class RowLayout:
     @classmethod
     def load(cls, state: Any) -> RowLayout:
         """Make a layout from what a pickle holds, refusing what makes no sense."""
-        if not isinstance(state, tuple) or len(state) != 2:
+        if not isinstance(state, tuple) or len(state) != 3:
             raise ValueError("damaged atoms: no layout")
-        shape, planes = state
+        shape, planes, ordered = state
         lengths = _whole_numbers("shape", shape, 1, MAX_CELLS)
         if not 0 < len(lengths) <= MAX_RANK or math.prod(lengths) > MAX_CELLS:
             raise ValueError(f"damaged atoms: samples of shape {lengths}")
         if not isinstance(planes, tuple):
             raise ValueError(f"damaged atoms: planes are {planes!r}")
-        found = cls(lengths, tuple(_load_plane(plane, len(lengths)) for plane in planes))
+        axes = _whole_numbers("ordered axes", ordered, 0, len(lengths))
+        if list(axes) != sorted(set(axes)):
+            raise ValueError(f"damaged atoms: ordered axes are {ordered!r}")
+        found = cls(lengths, tuple(_load_plane(plane, len(lengths)) for plane in planes), axes)
         pooled = [plane.pooled for plane in found.planes]
         if not pooled or pooled != sorted(pooled) or found.cells > MAX_CELLS:
             raise ValueError(f"damaged atoms: {len(pooled)} planes")
         if len(set(found.planes)) < len(pooled):
             raise ValueError("damaged atoms: a plane appears twice")
         return found
-
-
-def _no_numbers() -> np.ndarray:
-    return np.empty(0, dtype=np.uint8)
 
 
 def _no_windows() -> np.ndarray:
@@ -251,8 +254,8 @@ class AtomList:
     count: np.ndarray  # terms of each atom
     cell: np.ndarray
     weight: np.ndarray
-    operation: np.ndarray = field(default_factory=_no_numbers)  # empty if all atoms are linear
-    bias: np.ndarray = field(default_factory=_no_numbers)
+    operation: np.ndarray = field(default_factory=no_numbers)  # empty if all atoms are linear
+    bias: np.ndarray = field(default_factory=no_numbers)
     # Positions and cells between them, along an earlier and a later axis; zeros where the
     # operation is none.
     window: np.ndarray = field(default_factory=_no_windows)
@@ -264,7 +267,7 @@ class AtomList:
                 setattr(self, name, narrow(value))
         if isinstance(self.operation, np.ndarray) and not self.operation.size:
             # Those of linear atoms, whatever type they came in.
-            self.operation, self.bias, self.window = _no_numbers(), _no_numbers(), _no_windows()
+            self.operation, self.bias, self.window = no_numbers(), no_numbers(), _no_windows()
 
     def __len__(self) -> int:
         return len(self.count)

@@ -101,7 +101,7 @@ class Columns:
         def values(part: slice) -> np.ndarray:
             x: np.ndarray = np.ascontiguousarray(X[part], dtype=dtype)
             out = np.empty((len(x), size))
-            atoms.transform(x, cells.cell_type, cells.shift, cells.limit, out)
+            atoms.transform(x, cells.cell_type, cells.shift, cells.limit, cells.gaps, out)
             if cells.extra_bits:  # cells are so much finer than those of training
                 np.ldexp(out, -cells.extra_bits, out=out)
             return out
@@ -195,20 +195,24 @@ class Columns:
 def moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean and the standard deviation of each column, by exact sums of integers.
 
-    Neither the order of the rows nor the machine matters, as they would for sums of floats.
+    Neither the order of the rows nor the machine matters, as they would for sums of floats. Rows
+    without a value, NaN, do not count.
     """
-    n = len(values)
-    low, high = values.min(axis=0), values.max(axis=0)
-    bits = min(MOMENT_BITS, (62 - n.bit_length()) // 2)
+    bits = min(MOMENT_BITS, (62 - len(values).bit_length()) // 2)
+    low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+    low, high = np.nan_to_num(low), np.nan_to_num(high)  # no row has a value
     shift = bits - np.frexp(high - low)[1]
-    fixed = np.rint(np.ldexp(values - low, shift)).astype(np.int64)
+    missing = np.isnan(values)
+    known = (len(values) - missing.sum(axis=0)).tolist()
+    scaled = np.ldexp(np.where(missing, low, values) - low, shift)
+    fixed = np.rint(scaled).astype(np.int64)
     total = fixed.sum(axis=0).tolist()
     np.multiply(fixed, fixed, out=fixed)
     squares = fixed.sum(axis=0).tolist()
-    mean = np.array([s / n for s in total])
+    mean = np.array([s / max(n, 1) for s, n in zip(total, known, strict=True)])
     # Python's integers have no bounds, and one rounding each.
-    both = zip(total, squares, strict=True)
-    deviation = np.array([math.sqrt(n * q - s * s) / n for s, q in both])
+    both = zip(total, squares, known, strict=True)
+    deviation = np.array([math.sqrt(n * q - s * s) / max(n, 1) for s, q, n in both])
     return low + np.ldexp(mean, -shift), np.ldexp(deviation, -shift)
 
 
@@ -220,5 +224,6 @@ def standardised(values: np.ndarray, mean: np.ndarray, deviation: np.ndarray) ->
         values /= np.where(deviation > 0, deviation, math.inf)
         np.rint(values, out=values)
         np.clip(values, -LARGEST, LARGEST, out=values)
-        values[np.isnan(values)] = 0  # infinite sums of samples far outside those of training
+        # Atoms that look at nothing but missing values, or infinite sums of samples far outside.
+        values[np.isnan(values)] = 0
     return values.astype(np.int16)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass
 from fractions import Fraction
 from typing import Any
@@ -87,6 +87,7 @@ class Cells:
     limit: float
     extra_bits: int = 0
     fit_bytes: bool = False  # all values are integers from 0 to 255
+    gaps: bool = False  # some values are missing
 
 
 def blocks(shape: tuple[int, ...], cells: int = BLOCK_CELLS) -> Iterator[slice]:
@@ -116,7 +117,7 @@ def to_core_dtype(X: np.ndarray) -> np.ndarray:
         return X
     with np.errstate(over="ignore"):
         converted: np.ndarray = np.ascontiguousarray(X, dtype=dtype)
-    if X.dtype.itemsize > 8 and not np.isfinite(converted).all():
+    if X.dtype.itemsize > 8 and np.isinf(converted).any():
         raise ValueError("X contains numbers beyond the range of float64 (infinity): scale it.")
     return converted
 
@@ -127,15 +128,33 @@ def to_training_dtype(X: np.ndarray) -> np.ndarray:
     return to_core_dtype(X) if X.dtype.itemsize > 8 else X
 
 
-def choose_format(X: np.ndarray, bounds: Bounds) -> tuple[CellFormat, Cells]:
-    """Choose the number format of a training table."""
-    low, high = float(X.min()), float(X.max())
+def choose_format(
+    X: np.ndarray, bounds: Bounds, ordered: Callable[[], bool]
+) -> tuple[CellFormat, Cells]:
+    """Choose the number format of a training table.
+
+    `ordered` says whether missing values are filled in from their neighbours, with fractions.
+    """
+    low, high, gaps = _extremes(X)
     largest = max(abs(low), abs(high))
-    if bounds.integral and bounds.fits(largest, 61) and _holds_integers(X):
+    whole = bounds.integral and bounds.fits(largest, 61) and not (gaps and ordered())
+    if whole and _holds_integers(X):
         found = CellFormat(0, False, True, bounds.value(largest), bounds)
     else:
         found = _choose_float_format(X, largest, bounds)
-    return found, _cells(found, low, high, 0)
+    return found, _cells(found, low, high, 0, gaps)
+
+
+def _extremes(X: np.ndarray) -> tuple[float, float, bool]:
+    """Return the lowest and the highest cell, and whether values are missing."""
+    with np.errstate(invalid="ignore"):
+        low, high = float(X.min()), float(X.max())
+    if not math.isnan(low):
+        return low, high, False
+    values = X if isinstance(X, np.ndarray) else X.csr.data  # of sparse samples
+    low = float(np.fmin.reduce(values, axis=None, initial=0.0))  # what is absent becomes zero
+    high = float(np.fmax.reduce(values, axis=None, initial=0.0))
+    return low, high, True
 
 
 def cells_for(X: np.ndarray, trained: CellFormat, takes_bytes: bool) -> Cells:
@@ -145,13 +164,13 @@ def cells_for(X: np.ndarray, trained: CellFormat, takes_bytes: bool) -> Cells:
     """
     if takes_bytes and trained.integers and X.dtype == np.uint8:
         return Cells("bytes", 0, 255.0)
-    low, high = float(X.min()), float(X.max())
+    low, high, gaps = _extremes(X)
     finer = extra_bits(trained)
-    if finer and _holds_integers(X):
+    if finer and not gaps and _holds_integers(X):
         finer = 0
-    if takes_bytes and trained.integers and not finer and low >= 0 and high <= 255:
+    if takes_bytes and trained.integers and not finer and not gaps and low >= 0 and high <= 255:
         return Cells("bytes", 0, 255.0)
-    return _cells(trained, low, high, finer)
+    return _cells(trained, low, high, finer, gaps)
 
 
 def extra_bits(trained: CellFormat) -> int:
@@ -164,16 +183,16 @@ def extra_bits(trained: CellFormat) -> int:
     return max(0, min(EXTRA_BITS, 60 - math.frexp(max(trained.bound, 1.0))[1]))
 
 
-def _cells(chosen: CellFormat, low: float, high: float, extra_bits: int) -> Cells:
+def _cells(chosen: CellFormat, low: float, high: float, extra_bits: int, gaps: bool) -> Cells:
     limit = chosen.bounds.limit()
     if chosen.real:
-        return Cells("float64", chosen.shift, limit)
+        return Cells("float64", chosen.shift, limit, gaps=gaps)
     if extra_bits:
-        return Cells("int64", chosen.shift + extra_bits, limit, extra_bits)
+        return Cells("int64", chosen.shift + extra_bits, limit, extra_bits, gaps=gaps)
     # Half a unit more for rounding; a value too large for a float is too large for int32 as well.
     scale = math.ldexp(1.0, chosen.shift)
     bound = chosen.bounds.value_within(low * scale - 0.5 * (low < 0), high * scale + 0.5)
-    nonnegative = chosen.bounds.nonnegative and low >= 0
+    nonnegative = chosen.bounds.nonnegative and low >= 0 and not gaps
     if chosen.bound >= 2.0**30:  # thresholds need the wide type whatever the batch holds
         cell_type = "int64"
     elif nonnegative and bound < 2.0**8:
@@ -186,15 +205,19 @@ def _cells(chosen: CellFormat, low: float, high: float, extra_bits: int) -> Cell
         cell_type = "int32"
     else:
         cell_type = "int64"
-    fit_bytes = chosen.integers and low >= 0 and high <= 255
-    return Cells(cell_type, chosen.shift, limit, fit_bytes=fit_bytes)
+    fit_bytes = chosen.integers and low >= 0 and high <= 255 and not gaps
+    return Cells(cell_type, chosen.shift, limit, fit_bytes=fit_bytes, gaps=gaps)
 
 
 def _holds_integers(X: np.ndarray) -> bool:
     if X.dtype.kind != "f":
         return True
     # By pieces: most float data says no at the first, and no large array is made for the others.
-    return all(bool((X[part] == np.rint(X[part])).all()) for part in blocks(X.shape))
+    for part in blocks(X.shape):
+        values = np.asarray(X[part])
+        if not ((values == np.rint(values)) | np.isnan(values)).all():
+            return False
+    return True
 
 
 def _choose_float_format(X: np.ndarray, largest: float, bounds: Bounds) -> CellFormat:
@@ -257,12 +280,21 @@ def _smallest_spread(X: np.ndarray) -> float:
     smallest = math.inf
     constant = []
     for columns in blocks((X.shape[1], len(sample))):
-        values = np.sort(X[sample, columns].T.astype(np.float64))
+        values = np.sort(_without_gaps(X[sample, columns].T.astype(np.float64)))
         smallest = min(smallest, float(_spreads(values).min()))
         constant.append(columns.start + np.flatnonzero(values[:, 0] == values[:, -1]))
     if not complete:  # columns that vary, but not in the sample
         smallest = min(smallest, _smallest_distance(X, np.concatenate(constant), sample[0]))
     return smallest
+
+
+def _without_gaps(values: np.ndarray) -> np.ndarray:
+    """Replace missing values by the first of their row that is not, or by zero: no new ones."""
+    missing = np.isnan(values)
+    if missing.any():
+        first = np.take_along_axis(values, missing.argmin(axis=1)[:, np.newaxis], 1)
+        values = np.where(missing, np.nan_to_num(first), values)
+    return values
 
 
 def _distinct_rows(X: np.ndarray, limit: int) -> tuple[np.ndarray, bool]:

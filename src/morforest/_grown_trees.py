@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from morforest._arrays import no_numbers
 from morforest._atoms import AtomList, RowLayout
 from morforest._fixed_point import TargetFormat
 from morforest._model import Forest
@@ -42,6 +43,7 @@ class GrownTrees:
     distribution_class: np.ndarray
     distribution_weight: np.ndarray
     leaf_value: np.ndarray
+    side: np.ndarray  # of missing values; empty if none were
 
     @classmethod
     def from_core(cls, layout: RowLayout, trees: core.Trees) -> GrownTrees:
@@ -58,6 +60,7 @@ class GrownTrees:
             leaves.distribution_class,
             leaves.distribution_weight,
             leaves.value,
+            trees.side,
         )
 
 
@@ -87,6 +90,7 @@ def assemble(
         name: np.concatenate([some.__dict__.pop(name) for some in grown])
         for name in ("tree_size", *ARRAYS)
     }
+    sides = [(some.side, int(size)) for some, size in zip(grown, sizes, strict=True)]
     grown.clear()
     begin = np.append(0, np.cumsum(arrays.pop("tree_size"), dtype=np.int64))
     skipped = np.append(0, np.cumsum(payloads))
@@ -95,6 +99,8 @@ def assemble(
     if before is not None:
         begin = np.append(before.tree_begin[:-1].astype(np.int64), begin + len(before.next))
         skipped += len(getattr(before, payload_array)) // values
+    if before is not None:
+        sides.insert(0, (before.side, len(before.next)))
     # Payloads count within a call; those that point to a pure class stay.
     dtype = np.int32 if skipped[-1] + class_count < 2**31 else np.int64
     following: np.ndarray = arrays["next"].astype(dtype)
@@ -114,5 +120,15 @@ def assemble(
         gain_exponent=gain_exponent,
         tree_begin=begin,
         values=values,
+        side=_join_sides(sides),
         **arrays,
+    )
+
+
+def _join_sides(parts: list[tuple[np.ndarray, int]]) -> np.ndarray:
+    """Join the sides of some numbers of nodes; those that have none are zeros."""
+    if not any(len(side) for side, _ in parts):
+        return no_numbers()
+    return np.concatenate(
+        [side if len(side) else np.zeros(nodes, dtype=np.uint8) for side, nodes in parts]
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from morforest._arrays import narrow, read_numbers, refusing, widen
+from morforest._arrays import narrow, no_numbers, read_numbers, refusing, widen
 from morforest._atoms import AtomList
 from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, Columns
 from morforest._fixed_point import CellFormat, cells_for, core_dtype
@@ -23,6 +23,9 @@ from morforest._validation import MAX_CLASSES, MAX_TARGET
 ROWS_PER_JOB = 256  # below this a call is not worth a thread
 COLUMN_VALUES = 1 << 22  # of columns that are held at once to walk the trees
 PATH_ROWS = 256  # whose decision paths are followed at once
+# Samples whose missing values a split minds, gaps or absent ones, go left or right.
+SIDES = ("none", "gap left", "gap right", "absent left", "absent right")
+ABSENT_LEFT, ABSENT_RIGHT = 3, 4
 LARGEST_EXPONENT = 4400  # of gains: twice that of any float
 
 # The core's types. In memory each array is kept in the narrowest type that holds it; see
@@ -60,6 +63,9 @@ class Forest:
     leaf_value: np.ndarray
     values: int = 1  # of a leaf, where there are no classes
     columns: Columns | None = None  # what features are made of, if not the samples' own
+    # Where splits send missing values, see SIDES; 0 for leaves, and of trees grown on data without
+    # missing values. Empty if all are 0.
+    side: np.ndarray = field(default_factory=no_numbers)
 
     def __post_init__(self) -> None:
         for name in [found.name for found in fields(self)]:
@@ -70,6 +76,26 @@ class Forest:
     @cached_property
     def _core(self) -> core.Forest:
         """The forest as the core predicts with it, made and checked when it is first needed."""
+        return self._build(widen("side", self.side, np.uint8)[:0])
+
+    @cached_property
+    def _core_with_sides(self) -> core.Forest:
+        """The same for samples with missing values: each split knows where they go."""
+        side = np.zeros(len(self.next), dtype=np.uint8)
+        if len(self.side):
+            side[:] = widen("side", self.side, np.uint8)
+        left = self.children()
+        unseen = np.flatnonzero((left >= 0) & (side == 0))
+        weight = widen("weight", self.weight, np.uint32)
+        heavier = weight[left[unseen] + 1] > weight[left[unseen]]
+        side[unseen] = np.where(heavier, ABSENT_RIGHT, ABSENT_LEFT)
+        return self._build(side)
+
+    def _core_for(self, gaps: bool) -> core.Forest:
+        return self._core_with_sides if gaps else self._core
+
+    def _build(self, side: np.ndarray) -> core.Forest:
+        """Make the forest of the core, which checks it."""
         arrays = {name: widen(name, getattr(self, name), t) for name, t in CORE_TYPES.items()}
         weight = widen("weight", self.weight, np.uint32)
         gain = widen("gain", self.gain, np.float32)
@@ -95,9 +121,11 @@ class Forest:
             arrays["next"],
             threshold,
             self._leaves(arrays),
+            side,
         )
         # What a pickle leaves out must follow from the rest.
         leaf = ~self.is_split()
+        self._check_sides(leaf)
         if any(((values != 0) & leaf).any() for values in (threshold, gain, self.atoms.count)):
             raise ValueError("damaged forest: a leaf has a threshold, a gain or an atom")
         summed = core.node_weights(arrays["tree_begin"], arrays["next"], weight[leaf])
@@ -117,6 +145,13 @@ class Forest:
             arrays["distribution_class"],
             arrays["distribution_weight"],
         )
+
+    def _check_sides(self, leaf: np.ndarray) -> None:
+        side = widen("side", self.side, np.uint8)
+        if len(side) and (
+            len(side) != len(leaf) or (side[leaf] != 0).any() or side.max() >= len(SIDES)
+        ):
+            raise ValueError("damaged forest: the sides of missing values do not fit the splits")
 
     def _check_cells(self) -> None:
         """Raise unless cells are those that the atoms look at."""
@@ -183,28 +218,36 @@ class Forest:
 
     def _predict(self, X: np.ndarray, n_jobs: int | None, mean: bool) -> np.ndarray:
         out = np.zeros((len(X), self.outputs))
-        self._run(self._core.predict, X, out, n_jobs, mean)
+        self._run("predict", X, out, n_jobs, mean)
         return out
 
     def apply(self, X: np.ndarray, n_jobs: int | None = 1) -> np.ndarray:
         """Return the leaf of each sample in each tree (n, trees)."""
         out = np.zeros((len(X), self.n_trees), dtype=np.int32)
-        self._run(self._core.apply, X, out, n_jobs)
+        self._run("apply", X, out, n_jobs)
         return out
 
     def _run(
         self,
-        method: Callable[..., None],
+        name: str,
         X: np.ndarray,
         out: np.ndarray,
         n_jobs: int | None,
         *more: bool,
     ) -> None:
         if self.columns is not None:
-            self._run_on_columns(method, X, out, n_jobs, *more)
+            self._run_on_columns(getattr(self._core, name), X, out, n_jobs, *more)
             return
         cells = cells_for(X, self.cell_format, self._core.takes_bytes)
-        arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits, *more)
+        arguments = (
+            cells.cell_type,
+            cells.shift,
+            cells.limit,
+            cells.extra_bits,
+            cells.gaps,
+            *more,
+        )
+        method = getattr(self._core_for(cells.gaps), name)
         if isinstance(X, SparseRows):
             dtype = core_dtype(X)
             over_blocks(
@@ -234,7 +277,7 @@ class Forest:
         """Compute the columns of some rows after others, and walk the trees with these."""
         assert self.columns is not None
         cells = COMBINED_CELLS if self.combines else COLUMN_CELLS
-        arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits, *more)
+        arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits, False, *more)
         read, some = self.columns.reader(X), self.columns.rows_at_once()
 
         def work(part: slice) -> None:
@@ -253,11 +296,11 @@ class Forest:
         self, tree: int, table: core.Table, rows: np.ndarray, out: np.ndarray, votes: np.ndarray
     ) -> None:
         """Add one tree's posterior for some rows of a training table to `out`, and its votes."""
-        self._core.add_tree(tree, table, rows, out, votes)
+        self._core_for(table.has_gaps).add_tree(tree, table, rows, out, votes)
 
     def find_leaves(self, tree: int, table: core.Table) -> np.ndarray:
         """Return the leaf of each row of a training table in one tree."""
-        leaves: np.ndarray = self._core.find_leaves(tree, table)
+        leaves: np.ndarray = self._core_for(table.has_gaps).find_leaves(tree, table)
         return leaves
 
     # -- structure
@@ -279,6 +322,7 @@ class Forest:
         nodes = slice(begin, end)
         of_nodes = ("next", "threshold", "weight", "gain")
         arrays = {name: getattr(self, name)[nodes] for name in of_nodes}
+        arrays["side"] = self.side[nodes]
         return replace(
             self, atoms=self.atoms[nodes], tree_begin=np.array([0, end - begin]), **arrays
         )

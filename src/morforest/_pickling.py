@@ -24,7 +24,7 @@ from morforest._native import core
 if TYPE_CHECKING:
     from morforest._model import Forest
 
-FORMAT = 4
+FORMAT = 5
 LEAF_TYPES: dict[str, Any] = {
     "distribution_size": np.uint32,
     "distribution_class": np.uint32,
@@ -94,6 +94,7 @@ def pack(forest: Forest) -> dict[str, Any]:
         "distribution_weight": forest.distribution_weight,
         "leaf_value": forest.leaf_value,
         "values": forest.values,
+        "side": forest.side[split] if len(forest.side) else forest.side,
     }
 
 
@@ -137,6 +138,7 @@ def unpack(state: Mapping[str, Any]) -> dict[str, Any]:
         "threshold": _at_splits("threshold", split, state["threshold"]),
         "weight": core.node_weights(begin, following, weight),
         "gain": _at_splits("gain", split, state["gain"]),
+        "side": _unpack_sides(split, state["side"]),
         "atoms": _unpack_atoms(RowLayout.load(state["layout"]), state, split),
     }
 
@@ -160,6 +162,11 @@ def _at_splits(name: str, split: np.ndarray, values: Any, each: tuple[int, ...] 
     everywhere = np.zeros((len(split), *each), dtype=values.dtype)
     everywhere[split] = values
     return everywhere
+
+
+def _unpack_sides(split: np.ndarray, side: Any) -> np.ndarray:
+    found = widen("side", side, np.uint8)
+    return _at_splits("side", split, found) if len(found) else found
 
 
 def _pack_terms(atoms: AtomList, split: np.ndarray) -> dict[str, np.ndarray]:

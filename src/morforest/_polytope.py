@@ -116,6 +116,11 @@ class Polytope:
 def polytope_of(forest: Forest, tree: Any, leaf: Any, simplify: bool) -> Polytope:
     """Return the polytope of a leaf; `simplify` keeps the tightest of rows that are parallel."""
     check.check_integer("tree", tree, 0, forest.n_trees - 1)
+    if len(forest.side):
+        raise ValueError(
+            "leaves are no polytopes where missing values were seen in training: a sample with "
+            "missing values goes to the side that a split learned for them."
+        )
     alone = forest.tree(int(tree))
     nodes = len(alone.next)
     check.check_integer("leaf", leaf, 0, nodes - 1)

@@ -235,6 +235,7 @@ class Tree:
         self.next = grown.next.astype(np.int32)
         self.threshold: np.ndarray = grown.threshold.astype(np.float64 if real else np.int64)
         self.values = grown.leaf_value.reshape(-1, outputs)
+        self.side = grown.side
 
     def leaves(self, table: core.Table) -> np.ndarray:
         """Return the number of the leaf that each row of a table falls into."""
@@ -244,7 +245,7 @@ class Tree:
 
     def leaves_in_subset(self, subset: core.Subset, picked: np.ndarray) -> np.ndarray:
         """Return the same from the values of a subset, of which each split has picked an atom."""
-        leaf: np.ndarray = -1 - self.next[subset.find_leaves(self.next, self.threshold, picked)]
+        leaf: np.ndarray = -1 - self.next[subset.find_leaves(self.next, self.threshold, picked, self.side)]
         return leaf
 
 
@@ -264,4 +265,5 @@ def make_forest(trees: list[Tree]) -> core.Forest:
         np.concatenate(following).astype(np.int32),
         np.concatenate([tree.threshold for tree in trees]),
         core.Leaves.of_values(values.ravel(), values.shape[1]),
+        np.concatenate([tree.side for tree in trees]),
     )

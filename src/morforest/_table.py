@@ -45,7 +45,7 @@ class TrainingTable:
         if self.dictionary.narrow_patches and self.cells.fit_bytes:
             cell_type = "bytes"  # the same forest from half the memory
         tiles = self._tiles and cell_type != "bytes"
-        table = core.Table(len(self.X), self.dictionary.layout, cell_type, tiles)
+        table = core.Table(len(self.X), self.dictionary.layout, cell_type, tiles, self.cells.gaps)
         over_blocks(lambda part: self.fill(table, part.start, self.X[part]), self.X.shape, n_jobs)
         self.table = table
 
@@ -65,11 +65,15 @@ class TrainingTable:
         table.fill(x, first, self.cells.shift, self.cells.limit)
 
     def _plain(self, rows: int) -> core.Table:
-        return core.Table(rows, self.dictionary.layout, self.cells.cell_type)
+        return core.Table(
+            rows, self.dictionary.layout, self.cells.cell_type, gaps=self.cells.gaps
+        )
 
     def room(self, rows: int) -> core.Table:
         """Return an empty table for so many samples, with the same kind of cells."""
-        return core.Table(rows, self.dictionary.layout, self.cells.cell_type, self._tiles)
+        return core.Table(
+            rows, self.dictionary.layout, self.cells.cell_type, self._tiles, self.cells.gaps
+        )
 
     def part(self, rows: slice) -> core.Table:
         """Return a table of some of the rows, with all views that the dictionary looks at."""
@@ -172,7 +176,7 @@ def make_table(
     Trees that learn combinations of columns need cells with room for their sums.
     """
     n_atoms = resolved.n_shared_atoms
-    cell_format, cells = choose_format(X, resolved.bounds)
+    cell_format, cells = choose_format(X, resolved.bounds, resolved.has_order)
     if combines and not n_atoms and cells.cell_type != "int32":
         raise ValueError(
             f"combinations of given columns need whole numbers from -{LARGEST} to {LARGEST}: "

@@ -76,7 +76,14 @@ def _validated(estimator: Any, X: Any, fitting: bool) -> Any:
             '(X - X.min()) / np.timedelta64(1, "D").'
         )
     try:
-        X = validate_data(estimator, X, reset=fitting, dtype="numeric", accept_sparse="csr")
+        X = validate_data(
+            estimator,
+            X,
+            reset=fitting,
+            dtype="numeric",
+            accept_sparse="csr",
+            ensure_all_finite="allow-nan",
+        )
         if X.dtype == object:  # of a data frame that is neither pandas nor polars
             raise ValueError("X has dtype object, which is not a kind of number: convert it first.")
         return SparseRows(X) if sp.issparse(X) else X
@@ -138,9 +145,12 @@ def refuse_masked(name: str, values: Any) -> None:
     )
     if not masked:
         return
+    remedy = f"{name}.filled(0)"
+    if name == "X":
+        remedy = "X.astype(float).filled(np.nan), which makes missing values of them"
     raise ValueError(
-        f"{name} has {masked} masked values, and missing values are not supported: fill them in, "
-        f"for example with {name}.filled(0), or drop these samples."
+        f"{name} has {masked} masked values, and masks are not read: fill them in, for example "
+        f"with {remedy}, or drop these samples."
     )
 
 

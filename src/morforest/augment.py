@@ -44,6 +44,9 @@ class Copier:
         numbers = np.empty((len(X), self.augment._draws))
         core.uniforms(key, np.ascontiguousarray(ranks, dtype=np.uint32), numbers)
         x = np.ascontiguousarray(X, dtype=np.float64)
+        if np.isnan(x).any():  # copies are whole
+            ordered = [axis for axis in range(len(self.shape)) if axis != self.channel_axis]
+            x = core.fill_gaps(x, self.shape, ordered)
         out = np.empty_like(x)
         self.augment._copy(x, self.shape, self.channel_axis, numbers, out)
         np.clip(out, min(self.low, 0.0), max(self.high, 0.0), out=out)
@@ -105,7 +108,10 @@ def make_copier(
             f"copies={augment.copies} of {len(X)} samples make {rows} rows, more than the "
             f"{MAX_ROWS - 1} that the core can count: use fewer copies."
         )
-    return Copier(augment, shape, channel_axis, float(X.min()), float(X.max()))
+    low, high = (float(extreme.reduce(X, axis=None)) for extreme in (np.fmin, np.fmax))
+    if math.isnan(low):
+        low = high = 0.0  # all values are missing
+    return Copier(augment, shape, channel_axis, low, high)
 
 
 class ImageCopies(_Copies):

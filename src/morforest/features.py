@@ -159,7 +159,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         plan = resolve(chosen, shape, self.channel_axis)
         plan = replace(plan, dictionary=clone(plan.dictionary))  # later changes must not reach it
         key = seed_from(self.random_state)
-        cell_format, cells = choose_format(X, plan.bounds)
+        cell_format, cells = choose_format(X, plan.bounds, plan.has_order)
         table = TrainingTable(X, plan, cell_format, cells, self.n_jobs)
         order = np.argsort(table.table.hash).astype(np.uint32)
         source = order if counts is None else np.repeat(order, counts[order])
@@ -187,8 +187,8 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         """Count the atoms whose values in float32 are coarse beside their spread over samples."""
         values = self._reader(X)(slice(0, len(X)))
         with np.errstate(over="ignore", invalid="ignore"):
-            step = np.spacing(np.abs(values).max(axis=0).astype(np.float32))
-            deviation = (values - values.min(axis=0)).std(axis=0)
+            step = np.spacing(np.fmax.reduce(np.abs(values), axis=0).astype(np.float32))
+            deviation = np.nan_to_num(values - np.fmin.reduce(values, axis=0)).std(axis=0)
             return int(((deviation > 0) & (step > COARSE * deviation)).sum())
 
     def _reader(self, X: np.ndarray, some: slice | None = None) -> Callable[[slice], np.ndarray]:
@@ -201,7 +201,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         def read(part: slice) -> np.ndarray:
             x: np.ndarray = np.ascontiguousarray(X[part], dtype=dtype)
             out = np.empty((len(x), size))
-            atoms.transform(x, cells.cell_type, cells.shift, cells.limit, out)
+            atoms.transform(x, cells.cell_type, cells.shift, cells.limit, cells.gaps, out)
             if cells.extra_bits:  # cells are so much finer than those of training
                 np.ldexp(out, -cells.extra_bits, out=out)
             return out
@@ -235,7 +235,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         n_atoms = len(self._atoms)
         out = np.empty((len(X), n_atoms), dtype=dtype)
         run = self._core.transform
-        arguments = (cells.cell_type, cells.shift, cells.limit)
+        arguments = (cells.cell_type, cells.shift, cells.limit, cells.gaps)
         jobs = count_jobs(self.n_jobs, min(len(X) * n_atoms // VALUES_PER_JOB, len(X)))
         held = core_dtype(X)
         if isinstance(X, SparseRows):
@@ -248,7 +248,8 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
             over_even_parts(lambda part: run(X[part], *arguments, out[part]), len(X), jobs)
         if cells.extra_bits:  # cells are so much finer than those of training
             np.ldexp(out, -cells.extra_bits, out=out)
-        if not (np.isfinite(out.min(initial=0)) and np.isfinite(out.max(initial=0))):
+        lowest, highest = np.fmin.reduce(out, axis=None), np.fmax.reduce(out, axis=None)
+        if np.isinf(lowest) or np.isinf(highest):
             raise ValueError(
                 f"X has values so large that atoms exceed what {dtype} holds: scale X down."
             )

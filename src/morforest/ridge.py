@@ -210,7 +210,8 @@ class _AtomRidge(BaseEstimator):
             values -= self._origin[some]
             values -= self._mean[some]
             values /= np.where(deviation > 0, deviation, math.inf)
-            values[np.isnan(values)] = 0  # sums that overflow, far outside the training samples
+            # Atoms that look at nothing but missing values, or sums that overflow.
+            values[np.isnan(values)] = 0
         return np.clip(values, -LARGEST, LARGEST, out=values)
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
@@ -285,9 +286,14 @@ def _counts(weights: np.ndarray, group: np.ndarray) -> np.ndarray:
 def _moments(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the lowest value of each column, and the mean above it and the standard deviation.
 
-    Deviations below the rounding of float64 are zero: such columns are constant.
+    Deviations below the rounding of float64 are zero: such columns are constant. Rows without a
+    value, NaN, do not count.
     """
     low, high = values.min(axis=0), values.max(axis=0)
+    missing = np.isnan(values) if np.isnan(low).any() else None
+    if missing is not None:
+        low, high = (np.nan_to_num(some.reduce(values, axis=0)) for some in (np.fmin, np.fmax))
+        values = np.where(missing, low, values)
     with np.errstate(over="ignore", invalid="ignore"):
         spread = high - low
         exponent = np.frexp(spread)[1]
@@ -296,9 +302,11 @@ def _moments(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nd
         raise ValueError(
             "X has values so large that atoms exceed what float64 holds: scale X down."
         )
-    total = weights.sum()
+    total = weights.sum() if missing is None else np.maximum(weights @ ~missing, weights.min())
     mean = weights @ above / total
     above -= mean
+    if missing is not None:
+        above[missing] = 0
     np.multiply(above, above, out=above)
     deviation = np.ldexp(np.sqrt(weights @ above / total), exponent)
     rounding = np.finfo(np.float64).eps * np.maximum(np.abs(low), np.abs(high))

@@ -125,6 +125,10 @@ class ResolvedDictionary:
         built.set_subset(self.atoms_per_tree)
         return built
 
+    def has_order(self) -> bool:
+        """Whether missing values have neighbours, along some axis, that they are filled in from."""
+        return bool(self.build(direct=True).layout.ordered_axes)
+
     @property
     def atoms_per_tree(self) -> int:
         """Number of atoms that each tree draws for all of its nodes; 0 if nodes draw their own."""
