@@ -65,6 +65,17 @@ def arrays(model):
     }
 
 
+def missing_codes(forest):
+    """Where each node sends samples whose values are missing, as a code; 0 in leaves.
+
+    Only this function knows what the package calls that array, which forests may lack.
+    """
+    codes = getattr(forest.atoms, "missing", None)
+    if codes is None or not len(codes):
+        return np.zeros(len(forest.next), dtype=np.uint8)
+    return codes
+
+
 # What golden.json calls each array of a fitted forest: name there, attribute in the package.
 FROZEN_NODES = {
     "tree offsets": "tree_begin",  # where the nodes of each tree begin, and their number

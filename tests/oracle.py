@@ -15,8 +15,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
+import oracle_gaps
 from oracle_atoms import (
     BAG,
     LEFT,
@@ -30,7 +32,7 @@ from oracle_atoms import (
 )
 from oracle_combination import COMBINATION, learn
 from oracle_honesty import prune
-from oracle_nonlinear import PooledAtom
+from oracle_nonlinear import PooledAtom, VarianceAtom
 
 RANDOM_SPLIT = 11
 
@@ -77,10 +79,14 @@ def derive_view(q: np.ndarray, kind: str, axis=0, other_axis=0, cosine=1.0, sine
     return np.rint(length * (fourth * fourth * c)).astype(np.int64)
 
 
-def project(cells: np.ndarray, atom: np.ndarray) -> np.ndarray:
+def project(cells: np.ndarray, atom: np.ndarray, marks: np.ndarray | None = None) -> np.ndarray:
     """The value of each row. Float cells are summed one by one in feature order."""
-    if hasattr(atom, "values"):  # pooled atoms, variances and columns
+    if isinstance(atom, PooledAtom) and marks is not None:
+        return oracle_gaps.pooled_values(atom, cells, marks)
+    if isinstance(atom, (PooledAtom, VarianceAtom)):
         return atom.values(cells)
+    if hasattr(atom, "values"):  # columns and their combinations
+        return atom.values(cells, marks)
     if np.issubdtype(cells.dtype, np.integer):
         return cells.astype(np.int64) @ atom
     values = np.zeros(len(cells))
@@ -121,7 +127,8 @@ def log2(x: float) -> float:
 class Rows:
     """The rows of a tree: integers, parallel arrays.
 
-    `target` is a class number, or the fixed-point target of regression.
+    `target` is a class number, or the fixed-point target of regression. `marks` say what was
+    missing in the cells, if anything was in the table.
     """
 
     cells: np.ndarray
@@ -129,9 +136,10 @@ class Rows:
     counts: np.ndarray
     weights: np.ndarray
     n_classes: int = 0
+    marks: np.ndarray | None = None
 
     def __getitem__(self, keep: np.ndarray) -> Rows:
-        arrays = ("cells", "target", "counts", "weights")
+        arrays = ["cells", "target", "counts", "weights"] + ["marks"] * (self.marks is not None)
         return replace(self, **{name: getattr(self, name)[keep] for name in arrays})
 
     def __len__(self) -> int:
@@ -258,17 +266,22 @@ class Growth:
     honest_prior: str = "prune"
     bits: int = 0
     penalties: tuple = ()  # of the combination that nodes learn; empty: none
+    gaps: bool = False  # whether the table that trees split on has marks
 
 
 @dataclass
 class Split:
-    """`threshold` is where values (integer cells: twice the values) stop to go left."""
+    """`threshold` is where values (integer cells: twice the values) stop to go left.
+
+    `code` says where rows go whose values are missing; 0: to the child of more weight.
+    """
 
     atom: np.ndarray
     threshold: int | float
     score: float
     goes_left: np.ndarray
     gain: float = 0.0
+    code: int = 0
 
 
 def min_weight_leaf(fraction: float, tree_weight: int) -> int:
@@ -300,6 +313,15 @@ def midpoint(a: int | float, b: int | float) -> int | float:
 
 def below_threshold(values: np.ndarray, threshold: int | float) -> np.ndarray:
     return 2 * values <= threshold if isinstance(threshold, int) else values <= threshold
+
+
+def goes_left(
+    cells: np.ndarray, marks: np.ndarray | None, split: Split, code: int, bits: int = 0
+) -> np.ndarray:
+    """Which rows a split sends left; integer cells may be finer than the threshold by some bits."""
+    threshold = split.threshold * 2**bits if bits else split.threshold
+    left = below_threshold(project(cells, split.atom, marks), threshold)
+    return left if marks is None else oracle_gaps.follow(code, split.atom, marks, left)
 
 
 def exact_thresholds(values: np.ndarray) -> list[int | float]:
@@ -352,16 +374,23 @@ def thresholds_between_bins(values: np.ndarray, bins: np.ndarray) -> list[int | 
     return [midpoint(a.max().item(), b.min().item()) for a, b in itertools.pairwise(inside)]
 
 
-def best_split(rows: Rows, atoms: list[np.ndarray], growth: Growth):
+def best_split(rows: Rows, atoms: list[np.ndarray], growth: Growth, sides: Stream | None = None):
     """The best split over these candidates: of equals the first candidate, then threshold.
 
-    In boosting it must be better than none.
+    In boosting it must be better than none. Where values are missing, `sides` draws what atoms make
+    of that.
     """
     best, floor = None, -math.inf
     if growth.criterion == "gradient":
         floor = rows.worth()
-    for atom in atoms:
-        values = project(rows.cells, atom)
+    found = [
+        (atom, *candidate)
+        for atom in atoms
+        for candidate in oracle_gaps.candidates(
+            rows, atom, project(rows.cells, atom, rows.marks), sides
+        )
+    ]
+    for atom, values, code in found:
         places = exact_thresholds(values)
         if places and has_bins(rows, growth):
             bins = bins_of(values, growth.int64_cells)
@@ -371,7 +400,10 @@ def best_split(rows: Rows, atoms: list[np.ndarray], growth: Growth):
             goes_left = below_threshold(values, threshold)
             score = score_of(rows, goes_left, growth)
             if score is not None and score > (floor if best is None else best.score):
-                best = Split(atom, threshold, score, goes_left)
+                best = Split(atom, threshold, score, goes_left, code=code)
+    if best is not None and sides is not None and best.code == 0:
+        weights = (rows[side].weight for side in (best.goes_left, ~best.goes_left))
+        best.code = oracle_gaps.heavier_side(*weights)
     return best
 
 
@@ -421,6 +453,7 @@ def find_split(node: Node, dictionary: Dictionary, growth: Growth, tree_weight: 
     if must_be_leaf(node, growth):
         return None
     combinations = Stream(derive(node.key, COMBINATION))
+    sides = Stream(derive(node.key, oracle_gaps.MISSING_SIDES)) if growth.gaps else None
     n_candidates = growth.n_candidates
     if growth.random_split_rate > 0:
         at_random = Stream(derive(node.key, RANDOM_SPLIT)).fraction() < growth.random_split_rate
@@ -430,9 +463,10 @@ def find_split(node: Node, dictionary: Dictionary, growth: Growth, tree_weight: 
             atom.with_bias(node.rows) if isinstance(atom, PooledAtom) else atom for atom in atoms
         ]
         if growth.penalties:
-            learned = learn(node.rows, atoms, growth.penalties, combinations, project)
+            read = partial(project, marks=node.rows.marks)
+            learned = learn(node.rows, atoms, growth.penalties, combinations, read)
             atoms = atoms if learned is None else [*atoms, learned]
-        split = best_split(node.rows, atoms, growth)
+        split = best_split(node.rows, atoms, growth, sides)
         if split is not None:
             break
         if growth.criterion == "gradient":  # no second try
@@ -451,9 +485,9 @@ def divide(nodes: list[Node], node: Node, split: Split) -> tuple[Node, Node]:
     left = Node(node.rows[split.goes_left], derive(node.key, LEFT), node.depth + 1)
     right = Node(node.rows[~split.goes_left], derive(node.key, RIGHT), node.depth + 1)
     if node.leaf_rows is not None:
-        values = project(node.leaf_rows.cells, split.atom)
-        goes_left = below_threshold(values, split.threshold)
-        left.leaf_rows, right.leaf_rows = node.leaf_rows[goes_left], node.leaf_rows[~goes_left]
+        rows = node.leaf_rows
+        to_left = goes_left(rows.cells, rows.marks, split, split.code)
+        left.leaf_rows, right.leaf_rows = rows[to_left], rows[~to_left]
     nodes += [left, right]
     return left, right
 
@@ -520,13 +554,17 @@ def grow_tree(
     return nodes
 
 
-def leaf_of(nodes: list[Node], cells: np.ndarray) -> Node:
+def leaf_of(
+    nodes: list[Node], cells: np.ndarray, marks: np.ndarray | None = None, bits: int = 0
+) -> Node:
     """The leaf of one row."""
     node = nodes[0]
+    marks = None if marks is None else marks[None, :]
     while not node.is_leaf:
-        values = project(cells[None, :], node.split.atom)
-        right = not below_threshold(values, node.split.threshold)[0]
-        node = nodes[node.left + right]
+        children = nodes[node.left : node.left + 2]
+        code = node.split.code or oracle_gaps.heavier_side(*(child.weight for child in children))
+        left = goes_left(cells[None, :], marks, node.split, code, bits)[0]
+        node = children[0] if left else children[1]
     return node
 
 
@@ -543,12 +581,14 @@ def leaf_value(rows: Rows, criterion: str, centre: float = 0.0, bits: int = 0) -
 # --- forests ---------------------------------------------------------------------------------
 
 
-def posterior(trees: list[list[Node]], cells: np.ndarray) -> np.ndarray:
+def posterior(
+    trees: list[list[Node]], cells: np.ndarray, marks: np.ndarray | None = None, bits: int = 0
+) -> np.ndarray:
     """The mean over trees of the class frequencies in each row's leaf."""
     n_classes = trees[0][0].rows.n_classes
     total = np.zeros((len(cells), n_classes))
     for nodes in trees:
         for row, values in enumerate(cells):
-            rows = leaf_of(nodes, values).says
+            rows = leaf_of(nodes, values, None if marks is None else marks[row], bits).says
             total[row] += np.array(rows.class_weights(), dtype=np.float64) / rows.weight
     return total / len(trees)

@@ -186,6 +186,7 @@ class Boosting:
     quantile: float | None = None
     guided: bool = False
     gains: np.ndarray | None = None  # of each feature
+    marks: np.ndarray | None = None  # of what was missing in the cells
 
     def round(self, number: int):
         """Grow a tree, and add to the scores; returns its nodes and the values of its leaves."""
@@ -207,6 +208,7 @@ class Boosting:
             gradient_exponent=bits[0],
             curvature_exponent=bits[1],
             l2=self.l2,
+            marks=self.marks,
         )
         dictionary = self.dictionary
         if isinstance(dictionary, oracle_atoms.Subset):
@@ -224,8 +226,9 @@ class Boosting:
             number: self._leaf(node.rows) for number, node in enumerate(nodes) if node.is_leaf
         }
         for row, cells in enumerate(self.cells):
-            leaf = next(n for n, node in enumerate(nodes) if node is oracle.leaf_of(nodes, cells))
-            self.scores[row] += values[leaf]
+            marks = None if self.marks is None else self.marks[row]
+            leaf = oracle.leaf_of(nodes, cells, marks)
+            self.scores[row] += values[next(n for n, node in enumerate(nodes) if node is leaf)]
         return nodes, values
 
     def _guide(self) -> None:

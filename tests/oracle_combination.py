@@ -163,9 +163,9 @@ class Combination:
     weights: list[int]
     atoms: list
 
-    def values(self, cells: np.ndarray) -> np.ndarray:
+    def values(self, cells: np.ndarray, marks: np.ndarray | None = None) -> np.ndarray:
         terms = zip(self.weights, self.atoms, strict=True)
-        return sum(weight * atom.values(cells) for weight, atom in terms)
+        return sum(weight * atom.values(cells, marks) for weight, atom in terms)
 
 
 def learn(rows, atoms: list, penalties, stream, project) -> np.ndarray | Combination | None:

@@ -1,4 +1,4 @@
-"""A second writing of "Honest trees" of `docs/design.md`: how samples are parted, and pruning."""
+"""A second writing of "Honest trees" of `docs/design.md`: samples, their parts, and pruning."""
 
 from __future__ import annotations
 
@@ -8,6 +8,21 @@ import numpy as np
 from oracle_atoms import Stream, derive
 
 LEAF_PART = 10
+
+
+def drawn_rows(key, n_draws, canonical, counts):
+    """How often each row is drawn without replacement, in one pass over the samples."""
+    stream, drawn = Stream(key), np.zeros_like(counts)
+    left = int(counts.sum())
+    for row in canonical:
+        for _ in range(int(counts[row])):
+            if n_draws == 0:
+                return drawn
+            if stream.below(left) < n_draws:
+                drawn[row] += 1
+                n_draws -= 1
+            left -= 1
+    return drawn
 
 
 def groups(hashes, target, canonical):

@@ -11,9 +11,11 @@ from functools import partial
 import numpy as np
 import oracle
 import oracle_atoms
+import oracle_gaps
 import oracle_honesty
 import oracle_nonlinear
 import pytest
+from common import missing_codes
 from hypothesis import strategies as st
 from oracle_columns import ColumnAtom, shared
 from oracle_combination import Combination
@@ -40,7 +42,13 @@ from morforest import (
 )
 from morforest._atoms import OPERATIONS
 from morforest._columns import PENALTIES
-from morforest._fixed_point import choose_format, choose_target_format, fixed_weights, to_core_dtype
+from morforest._fixed_point import (
+    choose_format,
+    choose_target_format,
+    extra_bits,
+    fixed_weights,
+    to_core_dtype,
+)
 from morforest._table import TrainingTable
 from morforest.dictionary._base import resolve
 from morforest.dictionary._shape import SampleShape
@@ -252,6 +260,30 @@ def as_oracle(dictionary, shape, channel_axis=None):
     return oracle_atoms.Dictionary(found, weights), sources
 
 
+def cells_of(X, form, sources, ordered=(), bits=0):
+    """Cells of samples, finer by some bits, and the marks of what is missing: None if nothing is.
+
+    `ordered` are the axes along which values are filled in.
+    """
+    marks = None
+    if X.dtype.kind == "f" and np.isnan(X).any():
+        X, marks = oracle_gaps.fill(X, list(ordered))
+        planes = [oracle_gaps.marks_of_view(marks, *source) for source in sources]
+        marks = np.concatenate([plane.reshape(len(X), -1) for plane in planes], axis=1)
+    if form.real:
+        return np.ldexp(X.reshape(len(X), -1).astype(np.float64), form.shift), marks
+    q = oracle.fixed_point(X, form.shift + bits)
+    planes = [oracle.derive_view(q, *source) for source in sources]
+    return np.concatenate([plane.reshape(len(X), -1) for plane in planes], axis=1), marks
+
+
+def training_table(X, dictionary, shape, channel_axis=None):
+    """The package's table, of which the oracle takes the hashes of rows and the type of cells."""
+    X = to_core_dtype(X.reshape(len(X), -1))
+    plan = resolve(dictionary, shape, channel_axis)
+    return TrainingTable(X, plan, *choose_format(X, plan.bounds))
+
+
 class OracleForest:
     """The forest that a problem must give, with the formats that a fitted model chose.
 
@@ -276,9 +308,12 @@ class OracleForest:
         self.dictionary, self.sources = as_oracle(
             problem.dictionary, problem.shape, problem.channel_axis
         )
+        self.ordered = oracle_gaps.ordered_axes(
+            self.dictionary, problem.shape, problem.channel_axis
+        )
         if isinstance(problem.dictionary, SharedAtoms):
-            order = self.canonical_order()
-            self.dictionary = shared(self.dictionary, self.cells(self.X), order, self.seed)
+            seen = self.cells(self.X), self.canonical_order(), self.seed, self.marks(self.X)
+            self.dictionary = shared(self.dictionary, *seen)
         self.int64_cells = splits_on_int64(problem.dictionary, self.table())
         self.trees = [self._grow(tree) for tree in range(self.n_trees)]
 
@@ -303,19 +338,15 @@ class OracleForest:
         self.target = oracle.fixed_point(y - self.centre, self.bits)
         assert int(abs(self.target).max()) * total < 2**62
 
-    def cells(self, X):
-        if self.format.real:
-            return np.ldexp(X.reshape(len(X), -1).astype(np.float64), self.format.shift)
-        q = oracle.fixed_point(X, self.format.shift)
-        planes = [oracle.derive_view(q, *source) for source in self.sources]
-        return np.concatenate([plane.reshape(len(X), -1) for plane in planes], axis=1)
+    def cells(self, X, bits=0):
+        return cells_of(X, self.format, self.sources, self.ordered, bits)[0]
+
+    def marks(self, X):
+        return cells_of(X, self.format, self.sources, self.ordered)[1]
 
     def table(self):
-        X = to_core_dtype(self.X.reshape(len(self.X), -1))
-        plan = resolve(
-            self.problem.dictionary, self.problem.shape, self.parameters.get("channel_axis")
-        )
-        return TrainingTable(X, plan, *choose_format(X, plan.bounds))
+        channel_axis = self.parameters.get("channel_axis")
+        return training_table(self.X, self.problem.dictionary, self.problem.shape, channel_axis)
 
     def canonical_order(self):
         return np.lexsort((self.given_weights, self.target, self.table().table.hash))
@@ -333,7 +364,7 @@ class OracleForest:
             counts = oracle.bag_counts(key, weights.astype(np.int64), order, self.n_draws)
         elif "max_samples" in self.parameters:
             bag_key = oracle_atoms.derive(key, oracle_atoms.BAG)
-            counts = drawn_rows(bag_key, self.n_draws, order, all_counts)
+            counts = oracle_honesty.drawn_rows(bag_key, self.n_draws, order, all_counts)
         drawn_by_weight = self.whole or self.parameters["bootstrap"]
         honest = self.parameters.get("honest", False)
         if not honest:
@@ -353,7 +384,8 @@ class OracleForest:
         return counts, fixed_weights(unit, counts.astype(np.uint32)).astype(np.int64)
 
     def _rows(self, bag):
-        rows = oracle.Rows(self.cells(self.X), self.target, *bag, self.n_classes)
+        marks = self.marks(self.X)
+        rows = oracle.Rows(self.cells(self.X), self.target, *bag, self.n_classes, marks)
         return rows[self.canonical_order()]
 
     def _grow(self, tree):
@@ -378,6 +410,7 @@ class OracleForest:
             bits=self.bits,
             int64_cells=self.int64_cells,
             penalties=PENALTIES if getattr(self.problem.dictionary, "combine", None) else (),
+            gaps=rows.marks is not None and not isinstance(self.problem.dictionary, SharedAtoms),
             **{name: self.parameters[name] for name in limits if name in self.parameters},
         )
         fraction = self.parameters.get("min_weight_fraction_leaf", 0.0)
@@ -388,25 +421,29 @@ class OracleForest:
         criterion = self.parameters["criterion"]
         return oracle.leaf_value(node.says, criterion, self.centre, self.bits)
 
+    def seen(self, X):
+        """What walks see of samples: cells, marks, and by how many bits the cells are finer.
+
+        A forest of integers sees fractions more finely; rows without fractions go the same way.
+        """
+        finer = extra_bits(self.format)
+        filled = X if self.marks(X) is None else oracle_gaps.fill(X, self.ordered)[0]
+        bits = finer if (filled != np.rint(filled)).any() else 0
+        return self.cells(X, bits), self.marks(X), bits
+
+    def posterior(self, X):
+        """Mean class frequencies."""
+        return oracle.posterior(self.trees, *self.seen(X))
+
     def predict(self, X):
         """Mean leaf values."""
-        leaves = [[oracle.leaf_of(nodes, row) for row in self.cells(X)] for nodes in self.trees]
+        cells, marks, bits = self.seen(X)
+        marks = [None] * len(X) if marks is None else marks
+        leaves = [
+            [oracle.leaf_of(nodes, *row, bits) for row in zip(cells, marks, strict=True)]
+            for nodes in self.trees
+        ]
         return np.mean([[self.leaf_value(leaf) for leaf in tree] for tree in leaves], axis=0)
-
-
-def drawn_rows(key, n_draws, canonical, counts):
-    """How often each row is drawn without replacement, in one pass over the samples."""
-    stream, drawn = oracle_atoms.Stream(key), np.zeros_like(counts)
-    left = int(counts.sum())
-    for row in canonical:
-        for _ in range(int(counts[row])):
-            if n_draws == 0:
-                return drawn
-            if stream.below(left) < n_draws:
-                drawn[row] += 1
-                n_draws -= 1
-            left -= 1
-    return drawn
 
 
 def cell_format_of(forest):
@@ -489,13 +526,14 @@ def assert_same_trees(problem):
     model = problem.fit()
     expected = OracleForest(problem, model)
     forest = model._forest
-    atoms, gains = forest.matrix(), forest.gains()
+    atoms, gains, codes = forest.matrix(), forest.gains(), missing_codes(forest)
     for tree, nodes in enumerate(expected.trees):
         begin, end = (int(forest.tree_begin[tree + i]) for i in range(2))
         lefts = np.maximum(forest.next[begin:end].astype(int), -1)
         np.testing.assert_array_equal(lefts, [node.left for node in nodes])
         for number, node in enumerate(nodes, start=begin):
             assert forest.weight[number] == node.weight
+            assert codes[number] == (0 if node.is_leaf else node.split.code)
             if not node.is_leaf:
                 assert_same_atom(forest, atoms, number, node.split.atom, expected.sources)
                 assert forest.threshold[number] == node.split.threshold
@@ -506,7 +544,7 @@ def assert_same_trees(problem):
                 value = forest.leaf_value[-1 - int(forest.next[number])]
                 assert value == pytest.approx(expected.leaf_value(node), rel=1e-12, abs=1e-12)
     if problem.classifies:
-        posterior = oracle.posterior(expected.trees, expected.cells(expected.X))
+        posterior = expected.posterior(expected.X)
         np.testing.assert_allclose(model.predict_proba(expected.X), posterior, rtol=0, atol=1e-15)
     else:
         values = expected.predict(expected.X)

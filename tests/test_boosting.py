@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import oracle
 import oracle_boosting
+import oracle_gaps
 import pytest
-from common import assert_same_forest
+from common import assert_same_forest, missing_codes
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle_columns import shared
@@ -18,9 +19,11 @@ from problems import (
     as_oracle,
     assert_same_atom,
     cell_format_of,
+    cells_of,
     dictionaries,
     samples,
     splits_on_int64,
+    training_table,
 )
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification, make_regression
@@ -40,10 +43,7 @@ from morforest import (
     Subset,
     _losses,
 )
-from morforest._fixed_point import choose_format, to_core_dtype
 from morforest._native import core
-from morforest._table import TrainingTable
-from morforest.dictionary._base import resolve
 
 BY_DEFAULT = Mixture([Axis(), SparseOblique()], [1, 1])  # of flat rows
 LOSSES = ("squared_error", "absolute_error", "poisson", "quantile")
@@ -127,15 +127,11 @@ def the_oracle(problem, model, held_out=(), scores=None):
     """
     n_rows, parameters = len(problem.X), problem.parameters
     form = cell_format_of(model._forest)
-    flat = problem.X.reshape(n_rows, -1)
+    shape = problem.X.shape[1:]
     given = BY_DEFAULT if problem.dictionary is None else problem.dictionary
-    dictionary, sources = as_oracle(given, problem.X.shape[1:], None)
-    if form.real:
-        cells = np.ldexp(flat.astype(np.float64), form.shift)
-    else:
-        whole = oracle.fixed_point(problem.X, form.shift)
-        planes = [oracle.derive_view(whole, *source) for source in sources]
-        cells = np.concatenate([plane.reshape(n_rows, -1) for plane in planes], axis=1)
+    dictionary, sources = as_oracle(given, shape, None)
+    ordered = oracle_gaps.ordered_axes(dictionary, shape, None)
+    cells, marks = cells_of(problem.X, form, sources, ordered)
     loss = parameters.get("loss")
     if loss is None:
         y = np.searchsorted(model.classes_, problem.y).tolist()
@@ -145,12 +141,10 @@ def the_oracle(problem, model, held_out=(), scores=None):
     whole = bool((weights == np.rint(weights)).all())
     copies = weights.astype(int) if whole else np.ones(n_rows, dtype=int)
     copies[list(held_out)] = 0
-    X = to_core_dtype(flat)
-    plan = resolve(given, problem.X.shape[1:])
-    table = TrainingTable(X, plan, *choose_format(X, plan.bounds))
+    table = training_table(problem.X, given, shape)
     order = np.lexsort((weights, y, table.table.hash))
     if isinstance(problem.dictionary, SharedAtoms):
-        dictionary = shared(dictionary, cells, order, model._seed)
+        dictionary = shared(dictionary, cells, order, model._seed, marks)
     subsample = parameters["subsample"]
     quantile = {"absolute_error": 0.5, "quantile": parameters.get("quantile")}.get(loss)
     rounds = oracle_boosting.Boosting(
@@ -167,7 +161,9 @@ def the_oracle(problem, model, held_out=(), scores=None):
             max_depth=parameters["max_depth"],
             min_samples_leaf=parameters["min_samples_leaf"],
             max_leaf_nodes=parameters.get("max_leaf_nodes"),
+            gaps=marks is not None and not isinstance(problem.dictionary, SharedAtoms),
         ),
+        marks=marks,
         seed=model._seed,
         order=order,
         copies=copies.tolist(),
@@ -186,7 +182,7 @@ def assert_same_rounds(problem):
     model = problem.fit()
     expected, sources = the_oracle(problem, model)
     forest = model._forest
-    atoms, gains = forest.matrix(), forest.gains()
+    atoms, gains, codes = forest.matrix(), forest.gains(), missing_codes(forest)
     leaf_values = forest.leaf_value.reshape(-1, forest.values)
     for tree in range(forest.n_trees):
         nodes, values = expected.round(tree)
@@ -195,6 +191,7 @@ def assert_same_rounds(problem):
         np.testing.assert_array_equal(lefts, [node.left for node in nodes])
         for number, node in enumerate(nodes):
             at = begin + number
+            assert codes[at] == (0 if node.is_leaf else node.split.code)
             if node.is_leaf:
                 found = leaf_values[-1 - int(forest.next[at])]
                 np.testing.assert_allclose(found, values[number], rtol=1e-12, atol=1e-300)
