@@ -76,6 +76,42 @@ def missing_codes(forest):
     return codes
 
 
+GAP_KINDS = ("random", "blocks", "samples", "columns", "trailing", "ends", "mixed")
+
+
+def with_gaps(X, kind="mixed", rate=0.3, seed=0):
+    """Floats of which about the share `rate` is missing: the same for the same arguments.
+
+    Blocks are intervals of one line along the last axis; trailing values are missing from all lines
+    of a sample, as in series of unequal length, and `ends` are missing on both sides of them.
+    """
+    rng = np.random.default_rng(seed)
+    X = np.array(X, dtype=X.dtype if X.dtype.kind == "f" else np.float64)
+    if kind == "mixed":
+        for number, one in enumerate(GAP_KINDS[:-1]):
+            X = with_gaps(X, one, rate / 5, seed + 1 + number)
+        return X
+    length = X.shape[-1]
+    for sample in X:
+        lines = sample.reshape(-1, length)
+        if kind == "random":
+            lines[rng.random(lines.shape) < rate] = np.nan
+        elif kind == "blocks":
+            for line in lines:
+                start = rng.integers(0, length)
+                line[start : start + round(2 * rate * rng.random() * length)] = np.nan
+        elif kind == "samples":
+            lines[:] = np.nan if rng.random() < rate else lines
+        elif kind in ("trailing", "ends"):
+            stop = length - round(2 * rate * rng.random() * length)
+            start = rng.integers(0, length - stop + 1) if kind == "ends" else 0
+            lines[:, max(stop, 0) :] = np.nan
+            lines[:, :start] = np.nan
+    if kind == "columns":
+        X[:, rng.random(X.shape[1:]) < rate] = np.nan
+    return X
+
+
 # What golden.json calls each array of a fitted forest: name there, attribute in the package.
 FROZEN_NODES = {
     "tree offsets": "tree_begin",  # where the nodes of each tree begin, and their number
