@@ -311,7 +311,7 @@ def test_training_rows_walk_to_where_they_were_grown(name, kind):
     dictionary, sources = as_oracle(EACH_DICTIONARY[name], shape)
     form = Real if name == "fractions" else Whole
     rng = np.random.default_rng(4)
-    X = with_gaps(rng.integers(0, 9, (80, *shape)) / 2, kind, 0.4)
+    X = with_gaps(rng.integers(0, 9, (45, *shape)) / 2, kind, 0.4)
     ordered = gaps.ordered_axes(dictionary, shape, None)
     cells, marks = cells_of(X, form, sources, ordered)
     assert marks is not None
@@ -320,8 +320,8 @@ def test_training_rows_walk_to_where_they_were_grown(name, kind):
         target = rng.integers(0, 3, len(X))
         ones = np.ones(len(X), dtype=np.int64)
         rows = oracle.Rows(cells, target, ones, ones, 0 if number else 3, marks)
-        leaf_rows = rows[np.arange(0, 80, 3)] if number else None
-        growth = oracle.Growth(4, criterion, "histogram", max_depth=5, gaps=True)
+        leaf_rows = rows[np.arange(0, 45, 3)] if number else None
+        growth = oracle.Growth(4, criterion, "histogram", max_depth=4, gaps=True)
         nodes = oracle.grow_tree(rows, dictionary, growth, number, leaf_rows)
         leaves = [oracle.leaf_of(nodes, *row) for row in zip(cells, marks, strict=True)]
         codes = {node.split.code for node in nodes if not node.is_leaf}
