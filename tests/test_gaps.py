@@ -42,6 +42,8 @@ def gappy(draw, base):
     kind = draw(st.sampled_from([*GAP_KINDS, "random"]))
     rate = draw(st.sampled_from([0.05, 0.2, 0.6]))
     problem.X = with_gaps(problem.X, kind, rate, draw(st.integers(0, 2**16)))
+    if not np.isnan(problem.X).any():
+        problem.X.flat[draw(st.integers(0, problem.X.size - 1))] = np.nan
     return problem
 
 
