@@ -172,6 +172,8 @@ def frozen_arrays(model):
     found = {name: getattr(forest, attribute) for name, attribute in FROZEN_NODES.items()}
     found |= {"atom sizes": atoms.count, "atom cells": atoms.cell, "atom weights": atoms.weight}
     found |= nonlinear(atoms, 0) | frozen_layout(atoms.layout)
+    codes = missing_codes(forest)
+    found["missing sides"] = codes[: len(codes) * bool(codes.any())]
     if forest.columns is not None:
         atoms = forest.columns.atoms
         shared = {name: getattr(forest.columns, a) for name, a in FROZEN_COLUMNS.items()}

@@ -119,6 +119,13 @@ def samples(whole=True):
     return X if whole else X / 7.0
 
 
+def with_holes(X):
+    """The same without some values, and without all of one sample."""
+    X = np.where(np.random.default_rng(4).random(X.shape) < 0.3, np.nan, X)
+    X[3] = np.nan
+    return X
+
+
 def forest(dictionary, **parameters):
     return MorfClassifier(dictionary, n_estimators=3, random_state=0, **parameters)
 
@@ -127,7 +134,7 @@ def regressor(dictionary, **parameters):
     return MorfRegressor(dictionary, n_estimators=3, random_state=0, **parameters)
 
 
-def fitted(model, kind="classes", whole=True, weight=None):
+def fitted(model, kind="classes", whole=True, weight=None, gaps=False):
     X = samples(whole)
     value = X[:, 1, 2:4].sum(axis=1) + X[:, 2, 1]
     labels = np.digitize(value, np.quantile(value, [0.3, 0.6]))
@@ -138,6 +145,8 @@ def fitted(model, kind="classes", whole=True, weight=None):
         "numbers": value.astype(float),
         "counts": np.abs(value) % 5,
     }[kind]
+    if gaps:
+        X = with_holes(X)
     if kind == "words":  # with names of the features, too
         import pandas as pd
 
@@ -185,6 +194,11 @@ MODELS = {
     ),
     "kept samples of numbers": lambda: fitted(
         regressor(Patch(1, 3), keep_samples=True, max_depth=3), "numbers", weight=WEIGHTS
+    ),
+    "gaps": lambda: fitted(forest(Mixture([Patch(1, 3), Axis()], [1, 1])), gaps=True),
+    "gaps, pooled": lambda: fitted(forest(Haar(1, 2, pool=OPERATIONS)), whole=False, gaps=True),
+    "gaps, boosting": lambda: fitted(
+        MorfBoostingClassifier(Axis(), max_iter=3, random_state=0), gaps=True
     ),
     "tree": lambda: fitted(MorfTreeClassifier(Patch(1, 3), random_state=0), "words"),
     "regression tree": lambda: fitted(MorfTreeRegressor(Patch(1, 3), random_state=0), "numbers"),
@@ -406,7 +420,7 @@ def damaged_pickle(name, seed, number):
 def use(loaded):
     """Ask everything that can be asked of a fitted model."""
     X = samples().reshape(ROWS, -1)
-    for rows in (X, X.astype(np.float64) / 3.0):
+    for rows in (X, X.astype(np.float64) / 3.0, with_holes(X)):
         if hasattr(loaded, "feature_names_in_"):
             import pandas as pd
 

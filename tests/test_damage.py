@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import damage
 import numpy as np
 import pytest
+from common import missing_codes
 from damage import MODELS, QUESTIONS, damaged_pickle, model, run, samples, try_state, use
 from sklearn.exceptions import NotFittedError
 
@@ -275,3 +276,19 @@ def test_leaf_values_beyond_any_target_are_refused():
     values[0] = 1e301
     with pytest.raises(ValueError, match="damaged forest: leaf values"):
         forest_changed("kernels", leaf_value=values)
+
+
+CODES = "missing"  # the name in the state of a forest, with a code per split
+
+
+@pytest.mark.parametrize("name", ["gaps", "gaps, pooled", "gaps, boosting"])
+def test_codes_of_missing_values_must_be_such(name):
+    forest = model(name)._forest
+    codes = missing_codes(forest)[forest.is_split()]
+    assert codes.all()
+    np.testing.assert_array_equal(forest.__getstate__()[CODES], codes)
+    forest_changed(name, **{CODES: codes})
+    too_large = np.append(codes[:-1], 5)
+    for damaged in (codes + 4, too_large, codes[:-1], np.append(codes, 1), codes[None], None):
+        with pytest.raises(ValueError, match=r"^damaged"):
+            forest_changed(name, **{CODES: damaged})

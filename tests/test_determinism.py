@@ -92,6 +92,17 @@ def images(n=120):
     return X.astype(np.uint8), y
 
 
+def with_holes(X, one_in=5, seed=11):
+    """Floats without one in so many values, and beyond the ends of some samples without any."""
+    X = X.astype(float)
+    X[whole_numbers(X.size, one_in, seed).reshape(X.shape) == 0] = np.nan
+    length = X.shape[-1]
+    for sample, missing in zip(X, whole_numbers(len(X), length, seed + 1), strict=True):
+        sample[..., length - max(0, missing - length // 2) :] = np.nan
+    X[5::50] = np.nan  # and of some, nothing is there
+    return X
+
+
 # --- comparison ------------------------------------------------------------------------------
 
 
@@ -607,7 +618,46 @@ def golden_cases():
         ("nonlinear", classifier(NONLINEAR, max_leaf_nodes=20), X, y, weights / 3 + 0.5),
     ):
         cases[name] = (model, samples, truth, weight)
-    return cases
+    return cases | cases_with_holes()
+
+
+def cases_with_holes():
+    """The same where values are missing."""
+    X, y = digits(200)
+    flat, labels, target = table(200)
+    weights = whole_numbers(200, 4, 8)
+    series = with_holes(X.reshape(-1, 2, 32))
+    X, flat = with_holes(X), with_holes(flat)
+    cases = {
+        "images": (classifier(), X, y, None),
+        "views": (classifier(Patch(1, 3, views=[Gradient(4), Square(), Raw()])), X, y, None),
+        "series": (classifier(Patch(1, 6), channel_axis=1), series, y, weights),
+        "series, pooled": (classifier(NONLINEAR, channel_axis=1), series, y, None),
+        "series, competing": (
+            classifier(Kernel("sign", (1, 5), (1, 5), pool="win"), channel_axis=1),
+            series,
+            y,
+            None,
+        ),
+        "series, columns": (
+            classifier(SharedAtoms(NONLINEAR, 90), channel_axis=1),
+            series,
+            y,
+            None,
+        ),
+        "features": (classifier(Axis(), splitter="exact"), flat, labels, None),
+        "sums": (regressor(max_leaf_nodes=15), flat, target, weights / 3 + 0.5),
+        "medians": (regressor(Patch(1, 3), criterion="absolute_error"), flat, target, None),
+        "fractional atoms": (regressor(Atoms(np.array(HAAR) * 0.75)), flat, target, None),
+        "honest": (classifier(honest=True), X, y, None),
+        "honest, not drawn": (regressor(Axis(), honest="oob"), flat, target, weights),
+        "kept samples": (regressor(keep_samples=True, **LARGE_LEAVES), flat, target, None),
+        "copies": (classifier(Patch(max_size=3), augment=ImageCopies()), X, y, None),
+        "boosted": (boosted(Patch(max_size=3)), X, y, None),
+        "boosted by default": (boosted(), flat, labels, weights),
+        "boosted subset": (boosted(Subset(Pair(1, 3), 30), max_iter=12), X, y, None),
+    }
+    return {f"gaps, {name}": case for name, case in cases.items()}
 
 
 def contents(case):
@@ -680,10 +730,11 @@ def test_every_array_of_a_forest_is_frozen(golden):
     seen = {name for frozen in golden.values() for name in frozen}
     of_atoms = {f"atom {part}" for part in ("cells", "weights", "operations", "biases", "windows")}
     of_atoms |= {"plane axes", "plane views", "pooled planes"}
+    of_nodes = {"atom sizes", "missing sides"}
     assert seen == {
         *FROZEN_NODES,
         *of_atoms,
-        "atom sizes",
+        *of_nodes,
         *(f"shared {name}" for name in {*FROZEN_COLUMNS, *of_atoms, "atom offsets"}),
         "importances",
         "split shares",
