@@ -72,7 +72,8 @@ class BaseBoosting(BaseEnsemble):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Training samples of any rank, or flat rows, which may be a sparse matrix.
+            Training samples of any rank, or flat rows, which may be a sparse matrix; a list of
+            arrays where series have unequal lengths, see `align`.
         y : array-like of shape (n_samples,)
             Class labels, or numbers for regression.
         sample_weight : array-like of shape (n_samples,) or None, default=None

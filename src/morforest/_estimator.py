@@ -28,13 +28,14 @@ from morforest.dictionary._presets import choose_dictionary, looks_like_series
 class BaseMorf(BaseEstimator):
     """What forests, single trees and boosted trees share.
 
-    A subclass has the parameters `dictionary`, `data_shape`, `channel_axis` and `random_state`, and
-    says with `_fit` how a model comes about.
+    A subclass has the parameters `dictionary`, `data_shape`, `channel_axis`, `align` and
+    `random_state`, and says with `_fit` how a model comes about.
     """
 
     dictionary: Any
     data_shape: Any
     channel_axis: int | None
+    align: str
     max_features: Any
     splitter: str
     max_depth: int | None
@@ -46,6 +47,7 @@ class BaseMorf(BaseEstimator):
     dictionary_scores_: dict[str, float]
     _forest: Forest | None = None
     _sizes: Sizes | None = None  # of the training samples
+    _aligned: tuple[str, int] | None = None  # how series of unequal length were brought to one
     _seed: int
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -54,7 +56,8 @@ class BaseMorf(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Training samples of any rank, or flat rows, which may be a sparse matrix.
+            Training samples of any rank, or flat rows, which may be a sparse matrix; a list of
+            arrays where series have unequal lengths, see `align`.
         y : array-like of shape (n_samples,)
             Class labels, or numbers for regression.
         sample_weight : array-like of shape (n_samples,) or None, default=None

@@ -18,6 +18,7 @@ from morforest._arrays import refusing, widen
 from morforest._atoms import AtomList
 from morforest._fixed_point import CellFormat
 from morforest._leaf_samples import LeafSamples
+from morforest._lengths import ALIGNMENTS
 from morforest._model import Forest
 from morforest._parameters import check_jobs
 from morforest._uncertainty import OutOfBag
@@ -169,6 +170,17 @@ def check_samples_seen(estimator: Any, shape: tuple[int, ...]) -> None:
         type(features) is int and features == math.prod(shape), f"samples of {features!r} features"
     )
     require(estimator._sizes is None or _are_sizes(estimator._sizes), "the sizes of samples")
+    aligned = estimator._aligned
+    require(
+        aligned is None
+        or (
+            type(aligned) is tuple
+            and [type(value) for value in aligned] == [str, int]
+            and aligned[0] in ALIGNMENTS
+            and 0 <= aligned[1] < len(given) <= 2
+        ),
+        "how series of unequal length were brought to one",
+    )
     if hasattr(estimator, "feature_names_in_"):
         names = estimator.feature_names_in_
         require(

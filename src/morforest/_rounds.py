@@ -245,7 +245,9 @@ class Tree:
 
     def leaves_in_subset(self, subset: core.Subset, picked: np.ndarray) -> np.ndarray:
         """Return the same from the values of a subset, of which each split has picked an atom."""
-        leaf: np.ndarray = -1 - self.next[subset.find_leaves(self.next, self.threshold, picked, self.side)]
+        leaf: np.ndarray = (
+            -1 - self.next[subset.find_leaves(self.next, self.threshold, picked, self.side)]
+        )
         return leaf
 
 

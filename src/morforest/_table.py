@@ -65,9 +65,7 @@ class TrainingTable:
         table.fill(x, first, self.cells.shift, self.cells.limit)
 
     def _plain(self, rows: int) -> core.Table:
-        return core.Table(
-            rows, self.dictionary.layout, self.cells.cell_type, gaps=self.cells.gaps
-        )
+        return core.Table(rows, self.dictionary.layout, self.cells.cell_type, gaps=self.cells.gaps)
 
     def room(self, rows: int) -> core.Table:
         """Return an empty table for so many samples, with the same kind of cells."""

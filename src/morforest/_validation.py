@@ -21,6 +21,7 @@ from morforest._fixed_point import (
     without_overflow,
 )
 from morforest._inputs import explain_values, read_samples
+from morforest._lengths import arrays_in, check_align, to_array
 from morforest._parameters import check_choice, is_integer, is_number
 from morforest._sparse import SparseRows
 
@@ -40,6 +41,7 @@ def check_samples(estimator: Any, X: Any, *, fitting: bool) -> tuple[np.ndarray,
     """
     shape: tuple[int, ...] | None = None
     refuse_masked("X", X)
+    X = _of_one_length(estimator, X, fitting=fitting)
     X = X.csr if isinstance(X, SparseRows) else read_samples(X, type(estimator).__name__)
     if not fitting:
         _refuse_one_sample(estimator, X)
@@ -130,6 +132,33 @@ def _explain_shape(given: tuple[int, ...], known: tuple[int, ...]) -> str:
         f"training. X.reshape(len(X), -1) is taken as flat rows in the order of shape {known}, "
         "which is right only if these numbers are in that order."
     )
+
+
+def _of_one_length(estimator: Any, X: Any, *, fitting: bool) -> Any:
+    """Turn a list of series of unequal length into an array; return anything else as it is."""
+    if fitting:
+        check_align(estimator.align)
+        estimator._aligned = None
+    parts = arrays_in(X)
+    if parts is not None:
+        refuse_masked("X", parts)
+        return to_array(estimator, X, parts, fitting=fitting)
+    _refuse_ragged(X)
+    return X
+
+
+def _refuse_ragged(X: Any) -> None:
+    """Raise if rows of Python's own numbers have unequal lengths, in words other than NumPy's."""
+    if not isinstance(X, (list, tuple)):
+        return
+    lengths = [len(row) for row in X if isinstance(row, (list, tuple))]
+    if len(lengths) == len(X) and len(set(lengths)) > 1:
+        odd = next(i for i, length in enumerate(lengths) if length != lengths[0])
+        raise ValueError(
+            f"X has rows of unequal length: X[0] has {lengths[0]} values and X[{odd}] has "
+            f"{lengths[odd]}. A table needs one value per column, NaN where it is missing. For "
+            "series of unequal length, pass a list of arrays: [np.asarray(x) for x in X]."
+        )
 
 
 def refuse_masked(name: str, values: Any) -> None:

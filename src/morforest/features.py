@@ -51,6 +51,9 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         Shape of one sample, where `X` has flat rows.
     channel_axis : int or None, default=None
         Axis of X that holds channels, such as 1 or -1; see :class:`MorfClassifier`.
+    align : {"left", "right", "stretch"}, default="left"
+        How series of unequal length are brought to one, where X is a list of arrays; see
+        :class:`MorfClassifier`.
     dtype : {"float32", "float64"}, default="float32"
         Type of the columns. float32 takes half of the memory and has 24 significant bits:
         `transform` warns if that rounds away what varies, as for data with a large offset.
@@ -94,6 +97,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
     """
 
     _sizes: Sizes | None = None  # of the training samples
+    _aligned: tuple[str, int] | None = None  # how series of unequal length were brought to one
 
     def __init__(
         self,
@@ -102,6 +106,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         *,
         data_shape: Any = None,
         channel_axis: int | None = None,
+        align: str = "left",
         dtype: Any = "float32",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -110,6 +115,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         self.n_atoms = n_atoms
         self.data_shape = data_shape
         self.channel_axis = channel_axis
+        self.align = align
         self.dtype = dtype
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -120,7 +126,8 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Samples of any rank, or flat rows, which may be a sparse matrix.
+            Samples of any rank, or flat rows, which may be a sparse matrix; a list of
+            arrays where series have unequal lengths, see `align`.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,) or None, default=None

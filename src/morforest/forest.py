@@ -40,6 +40,12 @@ class MorfClassifier(Classification, SetPrediction, BaseForest):
         (n, channels, time), -1 for (n, height, width, 3). Where X has flat rows, it counts the axes
         of (n, *data_shape). Patches stay within one channel, unless a tuple of sizes names that
         axis.
+    align : {"left", "right", "stretch"}, default="left"
+        How series of unequal length are brought to that of the longest one in training, where X is
+        a list of arrays (time,) or (channels, time). "left" lets all begin at the same step and
+        "right" lets all end there; steps that a series does not have are missing values. "stretch"
+        interpolates each series linearly in time. Series to predict that are longer are cut off,
+        with a warning, or stretched.
     max_features : {"auto", "sqrt", "log2"}, int, float or None, default="auto"
         Number of candidates that each node draws. "sqrt" and "log2" take the square root and the
         binary logarithm of the number of features, a float is a fraction of it (and may exceed 1),
@@ -172,6 +178,7 @@ class MorfClassifier(Classification, SetPrediction, BaseForest):
         n_estimators: int = 500,
         data_shape: Any = None,
         channel_axis: int | None = None,
+        align: str = "left",
         max_features: Any = "auto",
         splitter: str = "histogram",
         criterion: str = "gini",
@@ -201,6 +208,7 @@ class MorfClassifier(Classification, SetPrediction, BaseForest):
         self.n_estimators = n_estimators
         self.data_shape = data_shape
         self.channel_axis = channel_axis
+        self.align = align
         self.max_features = max_features
         self.splitter = splitter
         self.criterion = criterion
@@ -256,6 +264,12 @@ class MorfRegressor(Regression, QuantilePrediction, IntervalPrediction, BaseFore
         (n, channels, time), -1 for (n, height, width, 3). Where X has flat rows, it counts the axes
         of (n, *data_shape). Patches stay within one channel, unless a tuple of sizes names that
         axis.
+    align : {"left", "right", "stretch"}, default="left"
+        How series of unequal length are brought to that of the longest one in training, where X is
+        a list of arrays (time,) or (channels, time). "left" lets all begin at the same step and
+        "right" lets all end there; steps that a series does not have are missing values. "stretch"
+        interpolates each series linearly in time. Series to predict that are longer are cut off,
+        with a warning, or stretched.
     max_features : {"auto", "sqrt", "log2"}, int, float or None, default="auto"
         Number of candidates that each node draws. "sqrt" and "log2" take the square root and the
         binary logarithm of the number of features, a float is a fraction of it (and may exceed 1),
@@ -379,6 +393,7 @@ class MorfRegressor(Regression, QuantilePrediction, IntervalPrediction, BaseFore
         n_estimators: int = 500,
         data_shape: Any = None,
         channel_axis: int | None = None,
+        align: str = "left",
         max_features: Any = "auto",
         splitter: str = "histogram",
         criterion: str = "squared_error",
@@ -407,6 +422,7 @@ class MorfRegressor(Regression, QuantilePrediction, IntervalPrediction, BaseFore
         self.n_estimators = n_estimators
         self.data_shape = data_shape
         self.channel_axis = channel_axis
+        self.align = align
         self.max_features = max_features
         self.splitter = splitter
         self.criterion = criterion

@@ -94,12 +94,14 @@ class _AtomRidge(BaseEstimator):
     n_atoms: int
     data_shape: Any
     channel_axis: int | None
+    align: str
     alphas: Any
     n_jobs: int | None
     random_state: Any
     coef_: Any
     _sizes: Sizes | None = None  # of the training samples
     intercept_: Any
+    _aligned: tuple[str, int] | None = None  # how series of unequal length were brought to one
 
     def _fit_rows(
         self,
@@ -132,6 +134,7 @@ class _AtomRidge(BaseEstimator):
             self.n_atoms,
             data_shape=shape,
             channel_axis=self.channel_axis,
+            align=self.align,
             dtype="float64",
             n_jobs=self.n_jobs,
             random_state=self.random_state,
@@ -139,6 +142,7 @@ class _AtomRidge(BaseEstimator):
         self.features_ = features._fit(rows, _counts(weight, group))
         if hasattr(self, "feature_names_in_"):
             self.features_.feature_names_in_ = self.feature_names_in_
+        self.features_._aligned = self._aligned
         atoms = self._standardise(rows, weight)
         together = None if groups is None else groups[chosen]
         fitted = fit_ridge(atoms, targets[chosen], weight, alphas, together)
@@ -333,6 +337,9 @@ class AtomRidgeClassifier(ClassifierMixin, _AtomRidge):
         Shape of one sample, where `X` has flat rows.
     channel_axis : int or None, default=None
         Axis of X that holds channels, such as 1 or -1; see :class:`MorfClassifier`.
+    align : {"left", "right", "stretch"}, default="left"
+        How series of unequal length are brought to one, where X is a list of arrays; see
+        :class:`MorfClassifier`.
     alphas : array-like of float or None, default=None
         Penalties to choose from. None means fifteen from 0.001 to 10,000.
     class_weight : dict, "balanced" or None, default=None
@@ -407,6 +414,7 @@ class AtomRidgeClassifier(ClassifierMixin, _AtomRidge):
         *,
         data_shape: Any = None,
         channel_axis: int | None = None,
+        align: str = "left",
         alphas: Any = None,
         class_weight: Any = None,
         n_jobs: int | None = None,
@@ -416,6 +424,7 @@ class AtomRidgeClassifier(ClassifierMixin, _AtomRidge):
         self.n_atoms = n_atoms
         self.data_shape = data_shape
         self.channel_axis = channel_axis
+        self.align = align
         self.alphas = alphas
         self.class_weight = class_weight
         self.n_jobs = n_jobs
@@ -429,7 +438,8 @@ class AtomRidgeClassifier(ClassifierMixin, _AtomRidge):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Samples of any rank, or flat rows, which may be a sparse matrix.
+            Samples of any rank, or flat rows, which may be a sparse matrix; a list of
+            arrays where series have unequal lengths, see `align`.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -589,6 +599,9 @@ class AtomRidgeRegressor(RegressorMixin, _AtomRidge):
         Shape of one sample, where `X` has flat rows.
     channel_axis : int or None, default=None
         Axis of X that holds channels, such as 1 or -1; see :class:`MorfRegressor`.
+    align : {"left", "right", "stretch"}, default="left"
+        How series of unequal length are brought to one, where X is a list of arrays; see
+        :class:`MorfRegressor`.
     alphas : array-like of float or None, default=None
         Penalties to choose from. None means fifteen from 0.001 to 10,000.
     n_jobs : int or None, default=None
@@ -646,6 +659,7 @@ class AtomRidgeRegressor(RegressorMixin, _AtomRidge):
         *,
         data_shape: Any = None,
         channel_axis: int | None = None,
+        align: str = "left",
         alphas: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -654,6 +668,7 @@ class AtomRidgeRegressor(RegressorMixin, _AtomRidge):
         self.n_atoms = n_atoms
         self.data_shape = data_shape
         self.channel_axis = channel_axis
+        self.align = align
         self.alphas = alphas
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -666,7 +681,8 @@ class AtomRidgeRegressor(RegressorMixin, _AtomRidge):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Samples of any rank, or flat rows, which may be a sparse matrix.
+            Samples of any rank, or flat rows, which may be a sparse matrix; a list of
+            arrays where series have unequal lengths, see `align`.
         y : array-like of shape (n_samples,)
             Numbers to predict.
         sample_weight : array-like of shape (n_samples,) or None, default=None
