@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test smoke bench bench-quick paper paper-quick beyond beyond-quick theory theory-quick figures format clean lint types native pytest oldest
+.PHONY: help demo test smoke bench bench-quick paper paper-quick beyond beyond-quick theory theory-quick data-quality data-quality-quick figures format clean lint types native pytest oldest
 
 BIN := .venv/bin
 # Errors only: each step says what it does in a line of its own.
@@ -29,7 +29,7 @@ SOURCES := pyproject.toml CMakeLists.txt \
 
 help: ## Show this list
 	@echo "usage: make TARGET"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: .venv/.demo ## Fit RF, SPORF and MORF to four data sets; write a table, and pictures to demo_output/
 	@$(BIN)/python examples/demo.py $(DEMO)
@@ -63,6 +63,12 @@ theory: .venv-theory/.theory ## Test the paper's theorems, calibration and inter
 
 theory-quick: .venv-theory/.theory ## The same at a small scale
 	@.venv-theory/bin/python -m experiments.paper --theory --quick --jobs $(JOBS) $(THEORY)
+
+data-quality: .venv-paper/.paper ## Compare methods for missing values and unequal lengths; options: DATA_QUALITY="--only missing"
+	@.venv-paper/bin/python -m experiments.paper --data-quality --jobs $(JOBS) $(DATA_QUALITY)
+
+data-quality-quick: .venv-paper/.paper ## The same at a small scale
+	@.venv-paper/bin/python -m experiments.paper --data-quality --quick --jobs $(JOBS) $(DATA_QUALITY)
 
 figures: .venv/.demo ## Redraw all figures and tables of these experiments from stored results, without training
 	@$(BIN)/python -m experiments.paper --figures $(PAPER)

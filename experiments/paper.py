@@ -3,6 +3,7 @@
     python -m experiments.paper                       the paper's; results/*.csv, *.md and *.png
     python -m experiments.paper --beyond              those beyond the paper
     python -m experiments.paper --theory              those of its theory
+    python -m experiments.paper --data-quality        those of missing values and unequal lengths
     python -m experiments.paper --quick               the same at a small scale; results/quick
     python -m experiments.paper --only mnist          one study, or several
     python -m experiments.paper --match data=A n=200  only the tasks with these values
@@ -51,8 +52,15 @@ THEORY = (
     "coverage",
     "deviations",
 )
+# Data as they come.
+DATA_QUALITY = ("missing", "lengths")
 # The targets of the Makefile, by the studies that they run.
-COMMANDS = {"paper": STUDIES, "beyond": BEYOND, "theory": THEORY}
+COMMANDS = {
+    "paper": STUDIES,
+    "beyond": BEYOND,
+    "theory": THEORY,
+    "data-quality": DATA_QUALITY,
+}
 ALL = tuple(name for studies in COMMANDS.values() for name in studies)
 # More pictures of the same rows.
 VIEWS = ("complexity", "times")
@@ -67,6 +75,7 @@ def arguments(words=None):
     add("--tiny", action="store_true", help="one task per study and classifier, to try the suite")
     add("--beyond", action="store_true", help="run the studies beyond the paper instead of its own")
     add("--theory", action="store_true", help="run the studies of the theory instead")
+    add("--data-quality", action="store_true", help="run those of missing values instead")
     add("--only", nargs="+", choices=ALL, metavar="STUDY", help=", ".join(ALL))
     add("--match", nargs="+", type=condition, default=[], metavar="KEY=VALUE")
     add("--figures", action="store_true", help="train nothing")
@@ -76,8 +85,8 @@ def arguments(words=None):
     args = parser.parse_args(words)
     if args.jobs < 1:
         parser.error(f"--jobs must be at least 1, got {args.jobs}")
-    command = "theory" if args.theory else "beyond" if args.beyond else "paper"
-    args.only = args.only or COMMANDS[command]
+    asked = [name for name in COMMANDS if vars(args).get(name.replace("-", "_"))]
+    args.only = args.only or COMMANDS[asked[-1] if asked else "paper"]
     return args
 
 

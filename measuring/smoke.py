@@ -36,6 +36,8 @@ TARGETS = {
     "beyond-quick": {"BEYOND": "--tiny"},
     "theory": {"THEORY": "--tiny"},
     "theory-quick": {"THEORY": "--tiny"},
+    "data-quality": {"DATA_QUALITY": "--tiny"},
+    "data-quality-quick": {"DATA_QUALITY": "--tiny"},
     "format": {},
     "smoke": {"SMOKE": "--list"},
     "clean": {},
