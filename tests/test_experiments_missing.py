@@ -4,6 +4,7 @@ import importlib.util
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from experiments import lengths, missing, paper, realdata, verdicts
 from experiments.store import Store, Task
@@ -23,7 +24,8 @@ def few(monkeypatch):
     monkeypatch.setattr(realdata, "load", small_set)
     monkeypatch.setattr(missing, "TREES", 10)
     missing.load.cache_clear()
-    yield
+    with threadpool_limits(1):  # as in the workers; more would wait for each other
+        yield
     missing.load.cache_clear()
 
 
@@ -56,7 +58,7 @@ def test_as_many_values_are_missing_as_said(shape, share):
 @pytest.mark.parametrize("how", [missing.MEAN, missing.LINE, missing.KNN, missing.ITERATIVE])
 def test_what_is_filled_in_comes_from_training_samples(how):
     random = np.random.default_rng(0)
-    X = missing.remove(random.normal(size=(40, 2, 12)), missing.RANDOM, 0.4, 2)
+    X = missing.remove(random.normal(size=(40, 2, 6)), missing.RANDOM, 0.4, 2)
     X[3] = np.nan
     X[:, 1, 5] = np.nan
     train, test = missing.fill(how, X[:30], X[30:], 0)
