@@ -39,7 +39,8 @@ TREES = 500
 HELD_OUT = 1 / 3  # of tables; of series, as many are for training as the archive says
 MOST_TESTED = 300
 
-AS_THEY_ARE, MEAN, LINE, KNN, ITERATIVE = "NaN", "mean", "line", "neighbours", "iterative"
+# "NaN" would be read back as a number.
+AS_THEY_ARE, MEAN, LINE, KNN, ITERATIVE = "none", "mean", "line", "neighbours", "iterative"
 FILLS = {True: (MEAN, LINE), False: (MEAN, KNN, ITERATIVE)}  # of series, and of tables
 FOREST, HISTOGRAMS = "RF (scikit-learn)", "HistGradientBoosting"
 PEERS = (FOREST, HISTOGRAMS)

@@ -110,6 +110,7 @@ def test_missing_values_from_data_to_tables(tmp_path):
     missing.figures(tmp_path, tmp_path)
     text = (tmp_path / "missing-series-accuracy.md").read_text()
     assert f"| {missing.FOREST} | filled: line |" in text
+    assert f"| {missing.FOREST} | as they are |" in text
     assert "commit" in (tmp_path / "missing-summary.md").read_text()
 
 
