@@ -70,8 +70,8 @@ def missing_codes(forest):
 
     Only this function knows what the package calls that array, which forests may lack.
     """
-    codes = getattr(forest.atoms, "missing", None)
-    if codes is None or not len(codes):
+    codes = forest.side
+    if not len(codes):
         return np.zeros(len(forest.next), dtype=np.uint8)
     return codes
 
