@@ -27,6 +27,7 @@ morforest_group(MORFOREST_KERNELS regression
   splitting/search_by_absolute_error.cpp
   splitting/search_by_gradient.cpp
   splitting/search_by_poisson.cpp
+  splitting/search_by_several.cpp
   splitting/search_by_squared_error.cpp)
 morforest_group(MORFOREST_KERNELS growth
   growth/combination.cpp

@@ -144,6 +144,8 @@ def fitted(model, kind="classes", whole=True, weight=None, gaps=False):
         "two": (labels > 0),
         "numbers": value.astype(float),
         "counts": np.abs(value) % 5,
+        "outputs": np.stack([labels, value % 2, value > 0], axis=1),
+        "several numbers": np.stack([value / 7.0, value % 5 * 1e-6], axis=1),
     }[kind]
     if gaps:
         X = with_holes(X)
@@ -202,6 +204,12 @@ MODELS = {
     ),
     "tree": lambda: fitted(MorfTreeClassifier(Patch(1, 3), random_state=0), "words"),
     "regression tree": lambda: fitted(MorfTreeRegressor(Patch(1, 3), random_state=0), "numbers"),
+    "outputs": lambda: fitted(
+        forest(Patch(1, 3), keep_samples=True, class_weight="balanced"), "outputs"
+    ),
+    "outputs of numbers": lambda: fitted(
+        regressor(Patch(1, 3), keep_samples=True, max_depth=3), "several numbers", weight=WEIGHTS
+    ),
     "boosting": lambda: fitted(MorfBoostingClassifier(Patch(1, 3), max_iter=3, random_state=0)),
     "boosting of two classes": lambda: fitted(
         MorfBoostingClassifier(Haar(1, 2, pool=OPERATIONS), max_iter=3, random_state=0), "two"

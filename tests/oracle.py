@@ -127,15 +127,16 @@ def log2(x: float) -> float:
 class Rows:
     """The rows of a tree: integers, parallel arrays.
 
-    `target` is a class number, or the fixed-point target of regression. `marks` say what was
-    missing in the cells, if anything was in the table.
+    `target` is a class number, or the fixed-point target of regression; with several outputs it
+    has a column for each, and `n_classes` a number for each. `marks` say what was missing in the
+    cells, if anything was in the table.
     """
 
     cells: np.ndarray
     target: np.ndarray
     counts: np.ndarray
     weights: np.ndarray
-    n_classes: int = 0
+    n_classes: int | tuple[int, ...] = 0
     marks: np.ndarray | None = None
 
     def __getitem__(self, keep: np.ndarray) -> Rows:
@@ -158,9 +159,20 @@ class Rows:
         return bool((self.target == self.target[0]).all())
 
     @property
+    def outputs(self) -> list[Rows]:
+        """The same rows with the targets of each output alone."""
+        if self.target.ndim == 1:
+            return [self]
+        counts = self.n_classes or itertools.repeat(0)
+        return [
+            replace(self, target=target, n_classes=count)
+            for target, count in zip(self.target.T, counts, strict=False)
+        ]
+
+    @property
     def sums_per_bin(self) -> int:
         """How many numbers a bin holds: the weight of each class, or of targets and rows."""
-        return len(np.unique(self.target)) if self.n_classes else 2
+        return sum(len(np.unique(of.target)) if of.n_classes else 2 for of in self.outputs)
 
     def class_weights(self) -> list[int]:
         totals = [0] * self.n_classes
@@ -224,15 +236,31 @@ CRITERIA: dict[str, Callable[[Rows], float | int | None]] = {
     "squared_error": squared_error,
     "poisson": poisson,
     "absolute_error": absolute_error,
-    "gradient": lambda rows: rows.worth(),
 }
 
 
-def gain_of(criterion: str, score: float, rows: Rows, tree_weight: int, bits: int) -> float:
-    """The weighted decrease in impurity of a split of these rows, in units of the target."""
-    difference = score - CRITERIA[criterion](rows)
+def factors(growth: Growth, outputs: int) -> list[float]:
+    """What brings the scores of the outputs to the unit of the one with the fewest bits."""
+    if isinstance(growth.bits, int):
+        return [1.0] * outputs
+    power = 2 if growth.criterion == "squared_error" else 1
+    return [math.ldexp(1.0, power * (min(growth.bits) - bits)) for bits in growth.bits]
+
+
+def gain_of(growth: Growth, score: float, rows: Rows, tree_weight: int) -> float:
+    """The weighted decrease in impurity of a split, in units of the target: the mean of outputs."""
+    criterion = growth.criterion
     if criterion == "gradient":
-        return rows.in_units(difference) / tree_weight
+        return rows.in_units(score - rows.worth()) / tree_weight
+    bits = growth.bits if isinstance(growth.bits, int) else min(growth.bits)
+    outputs = rows.outputs
+    before = 0.0
+    for factor, of in zip(factors(growth, len(outputs)), outputs, strict=True):
+        before += factor * CRITERIA[criterion](of)
+    return in_units(criterion, score - before, tree_weight, bits) / len(outputs)
+
+
+def in_units(criterion: str, difference: float, tree_weight: int, bits: int) -> float:
     if criterion in ("entropy", "log_loss"):
         return difference / 2.0**24 / tree_weight
     if criterion == "squared_error":
@@ -264,7 +292,7 @@ class Growth:
     min_child_fraction: float = 0.0
     random_split_rate: float = 0.0
     honest_prior: str = "prune"
-    bits: int = 0
+    bits: int | tuple[int, ...] = 0  # of each of several outputs of numbers
     penalties: tuple = ()  # of the combination that nodes learn; empty: none
     gaps: bool = False  # whether the table that trees split on has marks
 
@@ -299,8 +327,18 @@ def score_of(rows: Rows, goes_left: np.ndarray, growth: Growth) -> float | None:
     for side in sides:
         if side.count < growth.min_samples_leaf or side.weight < least_weight(rows, growth):
             return None
-    left, right = (CRITERIA[growth.criterion](side) for side in sides)
-    return None if left is None or right is None else float(left + right)
+    if growth.criterion == "gradient":
+        left, right = (side.worth() for side in sides)
+        return float(left + right)
+    total = 0.0
+    outputs = [side.outputs for side in sides]
+    weights = factors(growth, len(outputs[0]))
+    for factor, *of_output in zip(weights, *outputs, strict=True):
+        left, right = (CRITERIA[growth.criterion](side) for side in of_output)
+        if left is None or right is None:
+            return None
+        total += factor * float(left + right)
+    return total
 
 
 def midpoint(a: int | float, b: int | float) -> int | float:
@@ -473,7 +511,7 @@ def find_split(node: Node, dictionary: Dictionary, growth: Growth, tree_weight: 
             return None
     else:
         return None
-    split.gain = gain_of(growth.criterion, split.score, node.rows, tree_weight, growth.bits)
+    split.gain = gain_of(growth, split.score, node.rows, tree_weight)
     if growth.min_impurity_decrease > 0 and split.gain < growth.min_impurity_decrease:
         return None
     return split
@@ -584,11 +622,12 @@ def leaf_value(rows: Rows, criterion: str, centre: float = 0.0, bits: int = 0) -
 def posterior(
     trees: list[list[Node]], cells: np.ndarray, marks: np.ndarray | None = None, bits: int = 0
 ) -> np.ndarray:
-    """The mean over trees of the class frequencies in each row's leaf."""
+    """The mean over trees of the class frequencies in each row's leaf, output after output."""
     n_classes = trees[0][0].rows.n_classes
-    total = np.zeros((len(cells), n_classes))
+    total = np.zeros((len(cells), np.sum(n_classes)))
     for nodes in trees:
         for row, values in enumerate(cells):
             rows = leaf_of(nodes, values, None if marks is None else marks[row], bits).says
-            total[row] += np.array(rows.class_weights(), dtype=np.float64) / rows.weight
+            weights = np.concatenate([of.class_weights() for of in rows.outputs])
+            total[row] += weights.astype(np.float64) / rows.weight
     return total / len(trees)

@@ -178,6 +178,12 @@ def learn(rows, atoms: list, penalties, stream, project) -> np.ndarray | Combina
     if len(chosen) < LEAST_ROWS:
         return None
     target = [target[i] for i in chosen]
+    if rows.target.ndim > 1:  # one of the outputs that vary
+        varying = [k for k in range(len(target[0])) if len({values[k] for values in target}) > 1]
+        if not varying:
+            return None
+        k = varying[stream.below(len(varying))]
+        target = [values[k] for values in target]
     if rows.n_classes:
         present = sorted(set(target))
         if len(present) < 2:

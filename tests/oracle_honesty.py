@@ -29,7 +29,8 @@ def groups(hashes, target, canonical):
     """The rows of each group of equal samples, in canonical order."""
     found = {}
     for row in canonical:
-        found.setdefault((int(hashes[row]), float(target[row])), []).append(int(row))
+        targets = tuple(np.atleast_1d(target[row]).tolist())
+        found.setdefault((int(hashes[row]), targets), []).append(int(row))
     return list(found.values())
 
 

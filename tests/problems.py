@@ -318,14 +318,17 @@ class OracleForest:
         self.trees = [self._grow(tree) for tree in range(self.n_trees)]
 
     def _set_target(self, y, model):
-        self.problem_target = (
-            y if not self.problem.classifies else np.searchsorted(model.classes_, y)
-        )
+        self.problem_target = y
         self.bits, self.centre, self.n_classes = 0, 0.0, 0
         if self.problem.classifies:
-            self.labels = model.classes_.tolist()
-            self.target = np.searchsorted(self.labels, y)
-            self.n_classes = len(self.labels)
+            several = y.ndim > 1
+            self.labels = [of.tolist() for of in (model.classes_ if several else [model.classes_])]
+            columns = zip(self.labels, y.reshape(len(y), -1).T, strict=True)
+            codes = [np.searchsorted(labels, column) for labels, column in columns]
+            counts = tuple(map(len, self.labels))
+            self.target = np.stack(codes, axis=1) if several else codes[0]
+            self.n_classes = counts if several else counts[0]
+            self.problem_target = self.target
             return
         total = self.n_draws
         from_all = self.parameters.get("honest") == "oob"
@@ -333,10 +336,23 @@ class OracleForest:
             sum_of_all = int(self.given_weights.sum())
             drawn = total if "max_samples" in self.parameters and not from_all else sum_of_all
             total = max(drawn, self.n_draws if from_all else 0) if self.whole else 2**31
-        found = choose_target_format(y, total, self.parameters["criterion"])
-        self.bits, self.centre = found.bits, found.centre
-        self.target = oracle.fixed_point(y - self.centre, self.bits)
-        assert int(abs(self.target).max()) * total < 2**62
+        columns = y.reshape(len(y), -1).T
+        found = [choose_target_format(y, total, self.parameters["criterion"]) for y in columns]
+        self.centre = [of.centre for of in found]
+        targets = [
+            oracle.fixed_point(y - of.centre, of.bits) for y, of in zip(columns, found, strict=True)
+        ]
+        assert all(int(abs(target).max()) * total < 2**62 for target in targets)
+        self.target, self.bits = targets[0], found[0].bits
+        if y.ndim > 1:
+            self.target = np.stack(targets, axis=1)
+            varies = [bool(target.any()) for target in targets]
+            least = min(
+                (of.bits for of, some in zip(found, varies, strict=True) if some), default=0
+            )
+            self.bits = tuple(
+                of.bits if some else least for of, some in zip(found, varies, strict=True)
+            )
 
     def cells(self, X, bits=0):
         return cells_of(X, self.format, self.sources, self.ordered, bits)[0]
@@ -349,7 +365,8 @@ class OracleForest:
         return training_table(self.X, self.problem.dictionary, self.problem.shape, channel_axis)
 
     def canonical_order(self):
-        return np.lexsort((self.given_weights, self.target, self.table().table.hash))
+        targets = self.target.reshape(len(self.X), -1).T[::-1]
+        return np.lexsort((self.given_weights, *targets, self.table().table.hash))
 
     def bags(self, key):
         """Counts and weights of the rows in the tree of this key: for splits, and for leaves."""
@@ -370,7 +387,7 @@ class OracleForest:
         if not honest:
             return self._weigh(counts, drawn_by_weight), None
         share = None if honest == "oob" else self.parameters.get("honest_fraction", 0.5)
-        classes = self.target if self.problem.classifies else None
+        classes = self.target if self.problem.classifies and self.target.ndim == 1 else None
         groups = oracle_honesty.groups(self.table().table.hash, self.problem_target, order)
         parts = oracle_honesty.part(key, share, groups, classes, counts, all_counts)
         leaves_by_weight = drawn_by_weight and (share is not None or self.whole)
@@ -379,8 +396,12 @@ class OracleForest:
     def _weigh(self, counts, drawn_by_weight):
         unit = np.ones(len(counts)) if drawn_by_weight else self.given_weights
         if "class_weight" in self.parameters:
-            factors = [self.parameters["class_weight"].get(label, 1.0) for label in self.labels]
-            unit = unit * np.array(factors)[self.target]
+            given = self.parameters["class_weight"]
+            given = given if isinstance(given, list) else [given]
+            for of, labels, codes in zip(
+                given, self.labels, self.target.reshape(len(counts), -1).T, strict=True
+            ):
+                unit = unit * np.array([of.get(label, 1.0) for label in labels])[codes]
         return counts, fixed_weights(unit, counts.astype(np.uint32)).astype(np.int64)
 
     def _rows(self, bag):
@@ -419,7 +440,12 @@ class OracleForest:
 
     def leaf_value(self, node):
         criterion = self.parameters["criterion"]
-        return oracle.leaf_value(node.says, criterion, self.centre, self.bits)
+        bits = [self.bits] if isinstance(self.bits, int) else self.bits
+        values = [
+            oracle.leaf_value(rows, criterion, *how)
+            for rows, *how in zip(node.says.outputs, self.centre, bits, strict=True)
+        ]
+        return values if self.target.ndim > 1 else values[0]
 
     def seen(self, X):
         """What walks see of samples: cells, marks, and by how many bits the cells are finer.
@@ -516,7 +542,8 @@ def assert_same_atom(forest, atoms, number, expected, sources):
 
 def assert_same_classes(forest, number, rows):
     """The class weights of a leaf; those of a pure one are known to a factor if it is honest."""
-    found, expected = class_weights(forest, number), rows.class_weights()
+    found = class_weights(forest, number)
+    expected = np.concatenate([of.class_weights() for of in rows.outputs])
     if np.count_nonzero(expected) == 1:
         found, expected = found > 0, np.array(expected) > 0
     assert list(found) == list(expected)
@@ -541,11 +568,15 @@ def assert_same_trees(problem):
             elif problem.classifies:
                 assert_same_classes(forest, number, node.says)
             else:
-                value = forest.leaf_value[-1 - int(forest.next[number])]
-                assert value == pytest.approx(expected.leaf_value(node), rel=1e-12, abs=1e-12)
+                first = forest.values * (-1 - int(forest.next[number]))
+                value = forest.leaf_value[first : first + forest.values]
+                wanted = np.atleast_1d(expected.leaf_value(node))
+                assert value.tolist() == pytest.approx(wanted.tolist(), rel=1e-12, abs=1e-12)
     if problem.classifies:
         posterior = expected.posterior(expected.X)
-        np.testing.assert_allclose(model.predict_proba(expected.X), posterior, rtol=0, atol=1e-15)
+        found = model.predict_proba(expected.X)
+        found = np.concatenate(found, axis=1) if problem.y.ndim > 1 else found
+        np.testing.assert_allclose(found, posterior, rtol=0, atol=1e-15)
     else:
         values = expected.predict(expected.X)
         np.testing.assert_allclose(model.predict(expected.X), values, rtol=1e-12, atol=1e-12)
@@ -714,6 +745,14 @@ def dictionaries(draw, rng, shape, channel_axis=None, derived=False, mixed=True)
 
 
 @st.composite
+def several_targets(draw, rng, criterion, n_rows):
+    columns = [draw(targets(rng, criterion, n_rows)) for _ in range(draw(st.integers(2, 4)))]
+    if draw(SELDOM):
+        columns[-1] = np.full(n_rows, columns[-1].max())
+    return np.stack(columns, axis=1)
+
+
+@st.composite
 def targets(draw, rng, criterion, n_rows):
     if criterion in CLASSIFICATION:
         return rng.integers(0, draw(st.integers(1, 20)), n_rows)
@@ -753,7 +792,7 @@ AXIS_LENGTHS = st.sampled_from([3, 2, 4, 4, 1])
 
 
 @st.composite
-def problems(draw, criteria, rows=FEW_ROWS, derived=False, of=None, exact=False):
+def problems(draw, criteria, rows=FEW_ROWS, derived=False, of=None, exact=False, several=False):
     # Data come from a seed: hypothesis chooses what kind they are, and shrinks their number.
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n_rows = draw(rows)
@@ -769,13 +808,15 @@ def problems(draw, criteria, rows=FEW_ROWS, derived=False, of=None, exact=False)
     }
     parameters |= {name: draw(GROWTH_LIMITS[name]) for name in draw(LIMIT_NAMES)}
     kind = draw(st.sampled_from([None, None, "whole", "fractional"]))
-    y = draw(targets(rng, criterion, n_rows))
+    y = draw((several_targets if several else targets)(rng, criterion, n_rows))
     if criterion in CLASSIFICATION and draw(SELDOM):
         given = {0: 0.3, 1: 2.0, 3: 1.7}
-        parameters["class_weight"] = {label: given[label] for label in given if label in y}
+        columns = y.T if several else [y]
+        factors = [{label: given[label] for label in given if label in of} for of in columns]
+        parameters["class_weight"] = factors if several else factors[0]
     weights = whole_or_fractional_weights(rng, kind, n_rows)
     if criterion == "poisson" and weights is not None:
-        weights[y > 0] += 1
+        weights[y.reshape(n_rows, -1).max(axis=1) > 0] += 1
     if parameters["bootstrap"] and draw(SELDOM):
         n_kept = n_rows if weights is None else np.count_nonzero(weights)
         parameters["max_samples"] = int(rng.integers(1, n_kept + 1))

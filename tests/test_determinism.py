@@ -107,7 +107,8 @@ def with_holes(X, one_in=5, seed=11):
 
 
 def predictions(model, X):
-    return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
+    found = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
+    return np.concatenate(found, axis=1) if isinstance(found, list) else found
 
 
 def assert_same(a, b, X=None, other_X=None):
@@ -618,7 +619,7 @@ def golden_cases():
         ("nonlinear", classifier(NONLINEAR, max_leaf_nodes=20), X, y, weights / 3 + 0.5),
     ):
         cases[name] = (model, samples, truth, weight)
-    return cases | cases_with_holes()
+    return cases | several_outputs(X, y, weights) | cases_with_holes()
 
 
 def cases_with_holes():
@@ -658,6 +659,55 @@ def cases_with_holes():
         "boosted subset": (boosted(Subset(Pair(1, 3), 30), max_iter=12), X, y, None),
     }
     return {f"gaps, {name}": case for name, case in cases.items()}
+
+
+def several_outputs(X, y, weights):
+    """Frozen forests of two and three outputs, of unlike numbers of classes and units."""
+    classes = np.stack([y, y % 2, X[:, 3, 2] // 6], axis=1)
+    flat, labels, target = table(200)
+    numbers = np.stack([target, flat[:, 1] * 1000 + target, labels * 1e-3], axis=1)
+    few = {"n_estimators": 3}
+    return {
+        "outputs, gini": (classifier(Patch(1, 3), **few), X, classes, None),
+        "outputs, entropy": (classifier(criterion="entropy", **few), X, classes[:, :2], weights),
+        "outputs, class weights": (
+            classifier(class_weight="balanced_subsample", splitter="exact", **few),
+            flat,
+            np.stack([labels, flat[:, 2] > 1], axis=1),
+            weights / 3 + 0.5,
+        ),
+        "outputs, honest": (
+            classifier(honest=True, honest_prior="uniform", augment=ImageCopies(copies=1), **few),
+            X,
+            classes,
+            None,
+        ),
+        "outputs, squared error": (
+            regressor(keep_samples=True, **LARGE_LEAVES, **few),
+            flat,
+            numbers,
+            weights / 3 + 0.5,
+        ),
+        "outputs, two, squared error": (regressor(**few), flat, numbers[:, :2], weights),
+        "outputs, absolute error": (
+            regressor(criterion="absolute_error", **few),
+            flat,
+            numbers,
+            None,
+        ),
+        "outputs, poisson": (
+            regressor(Subset(SparseOblique(), 40), criterion="poisson", **few),
+            flat,
+            np.abs(numbers),
+            None,
+        ),
+        "outputs, combination": (
+            classifier(GivenColumns(), max_features=20, bootstrap=True, **few),
+            X.reshape(len(X), -1),
+            classes,
+            None,
+        ),
+    }
 
 
 def contents(case):

@@ -37,6 +37,8 @@ DIFFERENT = {
     "oob_score": [FORESTS[:1], FORESTS[1:]],  # accuracy or R squared
     "augment": [FORESTS, BOOSTING],  # copies of a tree or of a generation
     "class_weight": [CLASSIFIERS[:2], BOOSTING[:1]],  # boosting has no "balanced_subsample"
+    "classes_": [CLASSIFIERS[:2], BOOSTING[:1]],  # of several outputs
+    "n_classes_": [CLASSIFIERS[:2], BOOSTING[:1]],
     "warm_start": [FORESTS, BOOSTING],  # n_estimators or max_iter
     "n_jobs": [FORESTS, BOOSTING],  # what threads share
     "verbose": [FORESTS, BOOSTING],  # what is shown

@@ -312,7 +312,9 @@ void Forest::check() const {
         require(nodes_.side.empty() || (nodes_.side[node] != Side::none && nodes_.side[node] <= Side::absent_right),
                 "sides of missing values");
       } else {
-        require(static_cast<std::uint64_t>(-1 - static_cast<std::int64_t>(next[node])) < leaves_.payloads(), "leaf payload");
+        const auto points_to = static_cast<std::uint64_t>(-1 - static_cast<std::int64_t>(next[node]));
+        require(points_to < leaves_.payloads(), "leaf payload");
+        require(leaves_.classes_of.empty() || points_to >= leaves_.class_count, "a leaf of one class, but of several outputs");
         require(atoms_.terms(static_cast<std::size_t>(node)) == 0, "a leaf has an atom");
         require(nodes_.side.empty() || nodes_.side[node] == Side::none, "a leaf has a side");
       }
@@ -325,8 +327,12 @@ void Forest::check() const {
   require(entries == leaves_.distribution_class.size(), "distributions do not fit the leaves");
   for (std::size_t i = 0; i < leaves_.distribution_class.size(); ++i)
     require(leaves_.distribution_class[i] < leaves_.class_count && leaves_.distribution_weight[i] > 0, "distribution");
-  for (std::size_t i = 0; i < leaves_.value.size(); ++i)
-    require(std::isfinite(leaves_.value[i]) || (leaves_.width == 1 && leaves_.silent(i)), "leaf value");
+  require(leaves_.outputs_agree(), "distributions do not fit the outputs");
+  for (std::size_t i = 0; i < leaves_.value.size(); ++i) {
+    const std::size_t first = i / leaves_.width * leaves_.width;  // of the leaf, whose numbers are all there or all missing
+    require(std::isfinite(leaves_.value[i]) || (std::isnan(leaves_.value[i]) && std::isnan(leaves_.value[first])), "leaf value");
+    require(std::isnan(leaves_.value[i]) == std::isnan(leaves_.value[first]), "leaf value");
+  }
 }
 
 void Forest::index_nodes() {
@@ -335,7 +341,7 @@ void Forest::index_nodes() {
     double total = 0.0;
     for (std::size_t i = begin; i < begin + size; ++i) total += leaves_.distribution_weight[i];
     distribution_begin_.push_back(begin);
-    distribution_scale_.push_back(1.0 / total);
+    distribution_scale_.push_back(static_cast<double>(leaves_.sums()) / total);
     begin += size;
   }
   for (std::size_t payload = leaves_.class_count; payload < leaves_.payloads(); ++payload)

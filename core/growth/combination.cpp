@@ -28,8 +28,8 @@ std::vector<std::int32_t> whole_weights(const double* weights, std::size_t count
 
 class CombinationLearner::Learning {
  public:
-  Learning(std::vector<double> penalties, const std::uint32_t* classes, const std::int64_t* values)
-      : ridge_(std::move(penalties)), classes_(classes), values_(values) {}
+  Learning(std::vector<double> penalties, const Targets& targets)
+      : ridge_(std::move(penalties)), targets_(targets), rows_(targets.rows()), outputs_(targets.outputs()) {}
 
   bool learn(Projection<std::int32_t>& project, const std::uint32_t* rows, std::size_t row_count, Stream& stream,
              AtomList& atoms) {
@@ -72,7 +72,8 @@ class CombinationLearner::Learning {
   }
 
   bool same(std::uint32_t row, std::uint32_t other, std::size_t i, std::size_t stride, std::size_t columns) const {
-    if (target_of(row) != target_of(other)) return false;
+    for (std::size_t k = 0; k < outputs_; ++k)
+      if (target_of(row, k) != target_of(other, k)) return false;
     for (std::size_t j = 0; j < columns; ++j)
       if (columns_[j * stride + i - 1] != columns_[j * stride + i]) return false;
     return true;
@@ -86,13 +87,29 @@ class CombinationLearner::Learning {
     chosen_.resize(combination_rows);
   }
 
-  std::int64_t target_of(std::uint32_t row) const { return classes_ != nullptr ? std::int64_t{classes_[row]} : values_[row]; }
+  std::int64_t target_of(std::uint32_t row, std::size_t output) const {
+    const std::size_t at = output * rows_ + row;
+    return targets_.class_count > 0 ? std::int64_t{targets_.classes[at]} : targets_.values[at];
+  }
+
+  // Of several outputs, one of those that vary: the number of outputs if there is none.
+  std::size_t choose_output(Stream& stream) const {
+    if (outputs_ == 1) return 0;
+    std::vector<std::size_t> varying;
+    for (std::size_t k = 0; k < outputs_; ++k)
+      if (std::any_of(chosen_.begin(), chosen_.end(),
+                      [&](std::uint32_t row) { return target_of(row, k) != target_of(chosen_[0], k); }))
+        varying.push_back(k);
+    return varying.empty() ? outputs_ : varying[stream.below(varying.size())];
+  }
 
   // Classes become two groups: the lowest is in the first, the others by coins, thrown again while the second has none.
   bool set_target(Stream& stream) {
+    const std::size_t output = choose_output(stream);
+    if (output == outputs_) return false;
     target_.clear();
-    for (const std::uint32_t row : chosen_) target_.push_back(target_of(row));
-    if (classes_ == nullptr) return true;
+    for (const std::uint32_t row : chosen_) target_.push_back(target_of(row, output));
+    if (targets_.class_count == 0) return true;
     present_ = target_;
     std::sort(present_.begin(), present_.end());
     present_.erase(std::unique(present_.begin(), present_.end()), present_.end());
@@ -119,8 +136,8 @@ class CombinationLearner::Learning {
   }
 
   Ridge ridge_;
-  const std::uint32_t* classes_;
-  const std::int64_t* values_;
+  const Targets& targets_;
+  std::size_t rows_, outputs_;
   std::vector<std::uint32_t> chosen_;
   std::vector<std::int32_t> columns_;
   std::vector<Range<std::int32_t>> ranges_;
@@ -128,8 +145,8 @@ class CombinationLearner::Learning {
   std::vector<std::pair<std::uint32_t, std::int32_t>> terms_;
 };
 
-CombinationLearner::CombinationLearner(std::vector<double> penalties, const std::uint32_t* classes, const std::int64_t* values)
-    : learning_(std::make_unique<Learning>(std::move(penalties), classes, values)) {}
+CombinationLearner::CombinationLearner(std::vector<double> penalties, const Targets& targets)
+    : learning_(std::make_unique<Learning>(std::move(penalties), targets)) {}
 CombinationLearner::~CombinationLearner() = default;
 
 bool CombinationLearner::learn(Projection<std::int32_t>& project, const std::uint32_t* rows, std::size_t row_count,

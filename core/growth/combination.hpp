@@ -9,6 +9,7 @@
 #include "atoms/atom_list.hpp"
 #include "base/random.hpp"
 #include "projection/projection.hpp"
+#include "splitting/targets.hpp"
 
 namespace morf {
 
@@ -25,8 +26,8 @@ std::vector<std::int32_t> whole_weights(const double* weights, std::size_t count
 // Learns the combination that a node is offered beside its candidates. It holds scratch memory.
 class CombinationLearner {
  public:
-  // Of classes or of values, whichever is given.
-  CombinationLearner(std::vector<double> penalties, const std::uint32_t* classes, const std::int64_t* values);
+  // Of several outputs, each node learns one. The targets must outlive the learner.
+  CombinationLearner(std::vector<double> penalties, const Targets& targets);
   ~CombinationLearner();
 
   // Appends the combination of all atoms, which are single columns, to them; false if there is none. Rows are in canonical

@@ -39,7 +39,7 @@ class Grower {
         crew_(boosted_ ? std::min(rule.threads, (rule.candidates + lanes - 1) / lanes) : 1) {
     if (!rule.penalties.empty()) {
       if (!learns || boosted_) throw std::invalid_argument("combinations need values of 32 bits, and no gradients");
-      combination_.emplace(rule.penalties, targets.class_count > 0 ? targets.classes.data() : nullptr, targets.values.data());
+      combination_.emplace(rule.penalties, targets);
     }
     for (std::size_t i = 1; i < crew_.size(); ++i) {
       projections_.push_back(projection.copy());
@@ -491,13 +491,23 @@ void require_fit(const Table& table, const std::vector<std::uint64_t>& root_keys
   require(classes == (targets.class_count > 0) && gradients == (targets.gradients != nullptr),
           "targets do not fit the criterion");
   require(targets.rows() == table.rows() && bags.rows() == table.rows(), "targets and bags need one entry per row");
+  require(classes ? targets.classes.size() == table.rows() * targets.outputs()
+                  : gradients || targets.values.size() == table.rows() * targets.outputs(),
+          "targets need one entry per row and output");
   require(root_keys.size() == bags.trees(), "keys need one entry per tree");
-  for (const std::uint32_t label : targets.classes) require(label < targets.class_count, "class out of range");
+  for (std::size_t k = 0; k < targets.outputs() && classes; ++k) {
+    const std::size_t count = targets.classes_of.empty() ? targets.class_count : targets.classes_of[k];
+    for (std::size_t i = 0; i < table.rows(); ++i) require(targets.classes[k * table.rows() + i] < count, "class out of range");
+  }
   for (const double penalty : rule.penalties) require(penalty > 0.0 && penalty < infinity, "penalties must be positive");
 }
 
 Leaves begin_leaves(const Targets& targets) {
-  return Leaves{.class_count = targets.class_count, .width = targets.gradients != nullptr ? targets.gradients->outputs() : 1};
+  return Leaves{.class_count = targets.class_count,
+                .classes_of = targets.classes_of,
+                .width = targets.gradients != nullptr ? targets.gradients->outputs()
+                         : targets.class_count > 0    ? 1
+                                                      : targets.outputs()};
 }
 
 // Replaces columns of a subset, from `node` on, by the atoms that they stand for, and thresholds by those of the atoms' values.

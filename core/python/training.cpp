@@ -1,4 +1,7 @@
 // GrowthRule, Gradients and Targets: what training asks for.
+#include <algorithm>
+#include <numeric>
+
 #include "growth/trees.hpp"
 #include "python/glue.hpp"
 #include "splitting/targets.hpp"
@@ -94,7 +97,8 @@ void bind_training(nb::module_& m) {
           },
           "gradient"_a, "curvature"_a, "Set the negative gradient and the curvature of each row's loss for each output.");
 
-  using TargetState = std::tuple<Vector<std::uint32_t>, std::size_t, Vector<std::int64_t>, int>;
+  using TargetState =
+      std::tuple<Vector<std::uint32_t>, std::vector<std::uint32_t>, std::size_t, Vector<std::int64_t>, std::vector<int>, int>;
   nb::class_<Targets>(m, "Targets", "What trees are to predict, with an entry per row of the table.")
       .def_static(
           "of_classes",
@@ -108,6 +112,23 @@ void bind_training(nb::module_& m) {
           [](const Vector<std::int64_t>& values, int bits) { return Targets{.values = to_vector(values), .bits = bits}; },
           "values"_a, "bits"_a, "Targets in fixed point: multiples of 2^-bits.")
       .def_static(
+          "of_class_outputs",
+          [](const Vector<std::uint32_t>& classes, const std::vector<std::uint32_t>& classes_of) {
+            require(classes_of.size() > 1 && classes.size() % classes_of.size() == 0, "there are not several outputs");
+            require(std::find(classes_of.begin(), classes_of.end(), 0u) == classes_of.end(), "there are no classes");
+            return Targets{.classes = to_vector(classes),
+                           .class_count = std::accumulate(classes_of.begin(), classes_of.end(), std::size_t{0}),
+                           .classes_of = classes_of};
+          },
+          "classes"_a, "classes_of"_a, "Several outputs behind one another, which have so many classes each.")
+      .def_static(
+          "of_value_outputs",
+          [](const Vector<std::int64_t>& values, const std::vector<int>& bits_of) {
+            require(bits_of.size() > 1 && values.size() % bits_of.size() == 0, "there are not several outputs");
+            return Targets{.values = to_vector(values), .bits_of = bits_of};
+          },
+          "values"_a, "bits_of"_a, "Several outputs behind one another, in multiples of 2^-bits each.")
+      .def_static(
           "of_gradients",
           [](const Gradients& gradients, double l2_regularization, double learning_rate, double largest_leaf) {
             return Targets{.gradients = &gradients, .leaf = {l2_regularization, learning_rate, largest_leaf}};
@@ -117,24 +138,34 @@ void bind_training(nb::module_& m) {
           "take",
           [](const Targets& self, const Vector<std::uint32_t>& rows) {
             require(self.gradients == nullptr, "gradients belong to all rows");
-            Targets some{.class_count = self.class_count, .bits = self.bits};
-            for (std::size_t i = 0; i < rows.size(); ++i) {
-              require(rows.data()[i] < self.rows(), "no such row");
-              if (self.class_count > 0) some.classes.push_back(self.classes[rows.data()[i]]);
-              else some.values.push_back(self.values[rows.data()[i]]);
-            }
+            Targets some{
+                .class_count = self.class_count, .classes_of = self.classes_of, .bits = self.bits, .bits_of = self.bits_of};
+            for (std::size_t k = 0; k < self.outputs(); ++k)
+              for (std::size_t i = 0; i < rows.size(); ++i) {
+                require(rows.data()[i] < self.rows(), "no such row");
+                const std::size_t at = k * self.rows() + rows.data()[i];
+                if (self.class_count > 0) some.classes.push_back(self.classes[at]);
+                else some.values.push_back(self.values[at]);
+              }
             return some;
           },
           "rows"_a, "Return the targets of some rows, in their order.")
-      .def_ro("class_count", &Targets::class_count, "Number of classes; 0 if there are none.")
+      .def_ro("class_count", &Targets::class_count, "Number of classes of all outputs; 0 if there are none.")
+      .def_ro("classes_of", &Targets::classes_of, "Number of classes of each of several outputs; else empty.")
+      .def_prop_ro("outputs", &Targets::outputs)
       .def("__getstate__",
            [](const Targets& self) {
              require(self.gradients == nullptr, "targets of boosting stay in their process");
-             return std::tuple(to_numpy(std::vector(self.classes)), self.class_count, to_numpy(std::vector(self.values)),
-                               self.bits);
+             return std::tuple(to_numpy(std::vector(self.classes)), self.classes_of, self.class_count,
+                               to_numpy(std::vector(self.values)), self.bits_of, self.bits);
            })
       .def("__setstate__", [](Targets& self, const TargetState& state) {
-        const auto& [classes, class_count, values, bits] = state;
-        new (&self) Targets{.classes = to_vector(classes), .class_count = class_count, .values = to_vector(values), .bits = bits};
+        const auto& [classes, classes_of, class_count, values, bits_of, bits] = state;
+        new (&self) Targets{.classes = to_vector(classes),
+                            .class_count = class_count,
+                            .classes_of = classes_of,
+                            .values = to_vector(values),
+                            .bits = bits,
+                            .bits_of = bits_of};
       });
 }

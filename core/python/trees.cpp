@@ -40,14 +40,17 @@ void bind_trees(nb::module_& m) {
       .def_static(
           "of_classes",
           [](std::size_t class_count, const Vector<std::uint32_t>& distribution_size,
-             const Vector<std::uint32_t>& distribution_class, const Vector<std::uint32_t>& distribution_weight) {
+             const Vector<std::uint32_t>& distribution_class, const Vector<std::uint32_t>& distribution_weight,
+             const std::vector<std::uint32_t>& classes_of) {
             require(class_count > 0, "damaged forest: there are no classes");
             return Leaves{.class_count = class_count,
+                          .classes_of = classes_of,
                           .distribution_size = to_vector(distribution_size),
                           .distribution_class = to_vector(distribution_class),
                           .distribution_weight = to_vector(distribution_weight)};
           },
-          "class_count"_a, "distribution_size"_a, "distribution_class"_a, "distribution_weight"_a)
+          "class_count"_a, "distribution_size"_a, "distribution_class"_a, "distribution_weight"_a,
+          "classes_of"_a = std::vector<std::uint32_t>{}, "Classes of several outputs stand one output after the other.")
       .def_static(
           "of_values",
           [](const Vector<double>& value, std::size_t width) { return Leaves{.value = to_vector(value), .width = width}; },

@@ -58,9 +58,9 @@ class AbsoluteError {
     return leaves.value.size() - 1;
   }
 
-  double gain(double score, double tree_weight) const {
-    return (score + static_cast<double>(all_.deviation(distinct_))) / tree_weight * std::ldexp(1.0, -bits_);
-  }
+  double parent() const { return -static_cast<double>(all_.deviation(distinct_)); }
+  double gain_of(double difference, double tree_weight) const { return difference / tree_weight * std::ldexp(1.0, -bits_); }
+  double gain(double score, double tree_weight) const { return gain_of(score - parent(), tree_weight); }
 
   double ceiling() const { return infinity; }
 

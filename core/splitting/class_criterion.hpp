@@ -60,12 +60,13 @@ struct Entropy {
   }
 };
 
-template <class Impurity>
+// Without `narrow_bins` all bins are wide.
+template <class Impurity, bool narrow_bins = Impurity::squares>
 class ClassCriterion {
  public:
   static constexpr bool has_bins = true;
   static constexpr bool has_codes = MORFOREST_PACKED_KEYS && Impurity::squares;
-  static constexpr bool has_narrow_bins = Impurity::squares;
+  static constexpr bool has_narrow_bins = narrow_bins;
   static constexpr bool has_counts = true;
 
   ClassCriterion(const std::uint32_t* class_of_row, std::size_t classes)
@@ -100,20 +101,25 @@ class ClassCriterion {
     if (present_.size() == 1) return present_[0];
     const std::size_t payload = leaves.class_count + leaves.distribution_size.size();
     leaves.distribution_size.push_back(static_cast<std::uint32_t>(present_.size()));
+    append_distribution(leaves, 0);
+    return payload;
+  }
+
+  // Writes the weights of the classes, which are numbered from `first_class` on.
+  void append_distribution(Leaves& leaves, std::uint32_t first_class) const {
     // In the order of the classes: that of the rows must not show.
     std::vector<std::pair<std::uint32_t, std::uint32_t>> entries;
     for (std::size_t c = 0; c < present_.size(); ++c) entries.emplace_back(present_[c], total_[c]);
     std::sort(entries.begin(), entries.end());
     for (const auto& [label, weight] : entries) {
-      leaves.distribution_class.push_back(label);
+      leaves.distribution_class.push_back(first_class + label);
       leaves.distribution_weight.push_back(weight);
     }
-    return payload;
   }
 
-  double gain(double score, double tree_weight) const {
-    return (score - Impurity::side(total_sum_, total_weight_)) * Impurity::unit / tree_weight;
-  }
+  double parent() const { return Impurity::side(total_sum_, total_weight_); }
+  double gain_of(double difference, double tree_weight) const { return difference * Impurity::unit / tree_weight; }
+  double gain(double score, double tree_weight) const { return gain_of(score - parent(), tree_weight); }
 
   // A score that no split can exceed; infinity where that is not known. Scores are convex in the classes' weights on one
   // side, so the best conceivable split keeps each class whole. Sums of few rows keep all others clearly below it.

@@ -12,6 +12,9 @@
 //   narrow(), scan_bins(scan)   all bins of all lanes at once, with approximate scores, where narrow (if has_narrow_bins)
 //   add_to_counts, move_class   all rows of one value at once (if has_counts)
 //   make_codes, codes, totals, best_coded_split   small nodes by packed keys, see packed_keys.hpp (if has_codes)
+//   score_order(node, limits, order, best_score)   all rows in an order, at once; see scan_order (if it is there)
+//   parent(), gain_of(difference, tree_weight)   the score of the node whole, and the gain that a difference to it means (of
+//                         criteria that several outputs are made of, see several_outputs.hpp)
 //   append_leaf(leaves)   writes what the node says as a leaf, and returns its payload
 #pragma once
 

@@ -74,7 +74,7 @@ class CriterionSearch final : public NodeSearch<Value> {
   std::vector<Range<Value>> ranges_;
 };
 
-// One for each criterion; see the source files named after them.
+// One for each criterion, and one for several outputs; see the source files named after them.
 template <class Value>
 std::unique_ptr<NodeSearch<Value>> search_by_gini(Splitter splitter, const Targets& targets, Projection<Value>& projection);
 template <class Value>
@@ -89,6 +89,9 @@ std::unique_ptr<NodeSearch<Value>> search_by_absolute_error(Splitter splitter, c
                                                             Projection<Value>& projection);
 template <class Value>
 std::unique_ptr<NodeSearch<Value>> search_by_gradient(Splitter splitter, const Targets& targets, Projection<Value>& projection);
+template <class Value>
+std::unique_ptr<NodeSearch<Value>> search_by_several(CriterionKind criterion, Splitter splitter, const Targets& targets,
+                                                     Projection<Value>& projection);
 
 }  // namespace morf
 

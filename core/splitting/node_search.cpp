@@ -7,6 +7,7 @@ namespace morf {
 template <class Value>
 std::unique_ptr<NodeSearch<Value>> make_node_search(CriterionKind criterion, Splitter splitter, const Targets& targets,
                                                     Projection<Value>& projection) {
+  if (targets.outputs() > 1) return search_by_several(criterion, splitter, targets, projection);
   switch (criterion) {
     case CriterionKind::gini: return search_by_gini(splitter, targets, projection);
     case CriterionKind::entropy: return search_by_entropy(splitter, targets, projection);

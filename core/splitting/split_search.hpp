@@ -148,8 +148,12 @@ class SplitSearch : public ValueSearch<Value> {
   void scan(const Value* values, std::size_t candidate, const Order& order) {
     const std::size_t size = node_->size;
     double score = best_->score;
-    const std::size_t at = limited() ? scan_order<true>(*criterion_, *node_, limits_, order, score)
-                                     : scan_order<false>(*criterion_, *node_, limits_, order, score);
+    std::size_t at;
+    if constexpr (requires { criterion_->score_order(*node_, limits_, order, score); })
+      at = criterion_->score_order(*node_, limits_, order, score);
+    else
+      at = limited() ? scan_order<true>(*criterion_, *node_, limits_, order, score)
+                     : scan_order<false>(*criterion_, *node_, limits_, order, score);
     if (at < size) offer(score, candidate, values[order.position(at)], values[order.position(at + 1)]);
   }
 

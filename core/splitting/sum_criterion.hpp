@@ -69,9 +69,9 @@ class SumCriterion {
     return leaves.value.size() - 1;
   }
 
-  double gain(double score, double tree_weight) const {
-    return (score - Loss::side(total_sum_, total_weight_)) / tree_weight * Loss::unit(bits_);
-  }
+  double parent() const { return Loss::side(total_sum_, total_weight_); }
+  double gain_of(double difference, double tree_weight) const { return difference / tree_weight * Loss::unit(bits_); }
+  double gain(double score, double tree_weight) const { return gain_of(score - parent(), tree_weight); }
 
   double ceiling() const { return infinity; }
 

@@ -46,11 +46,9 @@ def try_dictionaries(
     data = _merge_equal_rows(data)
     data = data.of(_some_rows(data))
     trees = max(FEWEST_TREES, n_trees // TREES_PER_TRIAL)
-    truth = data.target.astype(np.float64)[:, np.newaxis]
-    if data.n_classes:
-        present, target = np.unique(data.target, return_inverse=True)
-        data = replace(data, target=target.astype(np.uint32), classes=np.arange(len(present)))
-        truth = (data.target[:, np.newaxis] == data.classes).astype(np.float64)
+    data, truths = _present(data)
+    truth = np.concatenate(truths, axis=1)
+    ends = np.cumsum([of.shape[1] for of in truths])[:-1]
     scores = {}
     for name in names_for(data.shape, data.channel_axis):
         chosen = choose_dictionary(name, data.shape, data.channel_axis)
@@ -58,14 +56,41 @@ def try_dictionaries(
             chosen = SharedAtoms(chosen.dictionary, FEW_ATOMS)
         first, second = _errors_out_of_bag(resolve_for(chosen, data), data, truth, trees, n_jobs)
         seen = np.isfinite(first[:, 0]) & np.isfinite(second[:, 0])
-        products = (first * second)[seen].sum(axis=1)
-        mean = math.fsum(products) / max(len(products), 1)
-        if not data.n_classes:
-            centre = math.fsum(truth[seen, 0]) / max(len(products), 1)
-            spread = math.fsum((truth[seen, 0] - centre) ** 2)
-            mean = 2.0 * mean * len(products) / spread if spread > 0 else 0.0
+        products = np.split((first * second)[seen], ends, axis=1)
+        losses = [
+            _loss(of.sum(axis=1), None if data.n_classes else truth[seen, k])
+            for k, of in enumerate(products)
+        ]
+        mean = sum(losses) / len(losses)
         scores[name] = 1.0 - 0.5 * mean if seen.any() else 0.0
     return scores
+
+
+def _present(data: TrainingData) -> tuple[TrainingData, list[np.ndarray]]:
+    """Leave out classes that no sample has, and return what each output should be predicted."""
+    columns = data.target.reshape(len(data.target), -1).T
+    if not data.n_classes:
+        return data, [column[:, np.newaxis].astype(np.float64) for column in columns]
+    found = [np.unique(column, return_inverse=True) for column in columns]
+    codes = np.stack([code for _, code in found], axis=1).astype(np.uint32)
+    labels = [np.arange(len(present)) for present, _ in found]
+    truths = [
+        (code[:, np.newaxis] == label).astype(np.float64)
+        for code, label in zip(codes.T, labels, strict=True)
+    ]
+    several = data.target.ndim > 1
+    target, classes = (codes, labels) if several else (codes[:, 0], labels[0])
+    return replace(data, target=target, classes=classes), truths
+
+
+def _loss(products: np.ndarray, target: np.ndarray | None) -> float:
+    """Return the mean product of errors, of numbers as a share of half of their variance."""
+    mean = math.fsum(products) / max(len(products), 1)
+    if target is None:
+        return mean
+    centre = math.fsum(target) / max(len(products), 1)
+    spread = math.fsum((target - centre) ** 2)
+    return 2.0 * mean * len(products) / spread if spread > 0 else 0.0
 
 
 def best_name(scores: dict[str, float]) -> str:
@@ -121,15 +146,16 @@ def _merge_equal_rows(data: TrainingData) -> TrainingData:
     hashes = _hashes(data.X)
     # Those of different groups may be on both sides.
     groups = np.zeros(len(hashes), dtype=np.int64) if data.groups is None else data.groups
-    order = np.lexsort((data.target, hashes, groups))
-    new = (np.diff(hashes[order]) != 0) | (np.diff(data.target[order]) != 0)
+    targets = data.target.reshape(len(hashes), -1)
+    order = np.lexsort((*targets.T, hashes, groups))
+    new = (np.diff(hashes[order]) != 0) | (np.diff(targets[order], axis=0) != 0).any(axis=1)
     new |= np.diff(groups[order]) != 0
     if new.all():
         return data
     begin = np.flatnonzero(np.concatenate([[True], new]))
     weights = np.ones(len(data.X)) if data.weights is None else data.weights
     # Equal rows are added in order of their weights, so that the order of the rows does not matter.
-    order = np.lexsort((weights, data.target, hashes, groups))
+    order = np.lexsort((weights, *targets.T, hashes, groups))
     merged = data.of(order[begin])
     return replace(merged, weights=np.add.reduceat(weights[order], begin))
 
@@ -139,7 +165,8 @@ def _some_rows(data: TrainingData) -> np.ndarray:
     rows = len(data.X)
     if rows <= FEW_ROWS:
         return np.arange(rows)
-    classes = data.target if data.n_classes else np.zeros(rows, dtype=int)
+    one_output = data.target.ndim == 1
+    classes = data.target if data.n_classes and one_output else np.zeros(rows, dtype=int)
     share = min(max(FEW_ROWS, rows // 2), MOST_ROWS) / rows
     order = np.argsort(_hashes(data.X))
     chosen = []

@@ -11,7 +11,7 @@ import numpy as np
 from morforest._fixed_point import exact_sum, fixed_weights
 from morforest._honesty import Honesty, make_honesty
 from morforest._native import core
-from morforest._validation import class_factors
+from morforest._outputs import row_factors
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Bagging:
     extra: np.ndarray | None  # fractional sample weights, unless rows are drawn by them
     leaf_extra: np.ndarray | None  # the same for rows that were not drawn but fill leaves
     class_weight: Any
-    classes: np.ndarray
+    classes: Any  # labels, in a list of several outputs
     codes: np.ndarray
     times: int = 1  # how often a tree has each row: once, and once per copy of augment=
     honesty: Honesty | None = None
@@ -79,8 +79,8 @@ class Bagging:
         if self.honesty is not None:
             parts += [self.honesty.group, self.honesty.classes]
         class_weight = self.class_weight
-        if isinstance(class_weight, np.ndarray):
-            parts.append(class_weight)
+        if class_weight is not None and not isinstance(class_weight, str):
+            parts += [class_weight] if self.codes.ndim == 1 else class_weight
             class_weight = None
         share = None if self.honesty is None else (self.honesty.share,)
         digest.update(repr((self.draws, self.replace, class_weight, share)).encode())
@@ -121,11 +121,9 @@ class Bagging:
     ) -> tuple[np.ndarray, np.ndarray]:
         unit = np.ones(len(count)) if extra is None else extra
         if self.class_weight is not None:
-            factors = self.class_weight
-            if isinstance(factors, str):
-                factors = class_factors(factors, self.classes, self.codes, unit * count)
-            if factors[self.codes][count > 0].any():  # else only classes of weight zero were drawn
-                unit = unit * factors[self.codes]
+            factors = row_factors(self.class_weight, self.classes, self.codes, unit * count)
+            if factors[count > 0].any():  # else only classes of weight zero were drawn
+                unit = unit * factors
         count = np.where(unit > 0, count, 0).astype(np.uint32)
         return count, fixed_weights(unit, count, self.times)
 
@@ -138,13 +136,16 @@ def make_bagging(
     draws: int,
     replace: bool,
     class_weight: Any,
-    classes: np.ndarray,
+    classes: Any,
     codes: np.ndarray,
     times: int = 1,
     honest: bool | str = False,
     honest_fraction: float = 0.5,
 ) -> Bagging:
-    """Put the rows into canonical order, and cumulate their weights for drawing."""
+    """Put the rows into canonical order, and cumulate their weights for drawing.
+
+    `classes` and `codes` are labels and class numbers, of all outputs.
+    """
     order = canonical_order(hashes, target, fractional if whole is None else whole)
     cumulative = np.empty(0, dtype=np.uint64)
     count = np.ones(len(hashes), dtype=np.uint32)
@@ -163,7 +164,8 @@ def make_bagging(
     honesty, leaf_extra = None, extra
     if honest:
         share = None if honest == "oob" else float(honest_fraction)
-        honesty = make_honesty(share, hashes, target, order, codes)
+        strata = codes if codes.ndim == 1 else codes[:0, 0]
+        honesty = make_honesty(share, hashes, target, order, strata)
         leaf_extra = fractional if share is None else extra
     return Bagging(
         order,
@@ -194,5 +196,8 @@ def canonical_order(
         tied = np.append(equal, False) | np.append(False, equal)
         rows = np.sort(order[tied])
         last = () if weights is None else (weights[rows],)
-        order[tied] = rows[np.lexsort((*last, target[rows], hashes[rows]))]
+        targets = (
+            target[rows].reshape(len(rows), -1).T[::-1]
+        )  # the last key of lexsort is the first
+        order[tied] = rows[np.lexsort((*last, *targets, hashes[rows]))]
     return order

@@ -13,12 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from morforest import _parameters as check
 from morforest import _validation as validation
-from morforest._attribution import Attributions, attribute, shaped
+from morforest._attribution import attribute, shaped
 from morforest._auto import best_name, try_dictionaries
 from morforest._data_scale import Sizes
 from morforest._importance import impurity_decrease, split_shares
 from morforest._loading import check_trees, restore
 from morforest._model import Forest
+from morforest._outputs import slices_of
 from morforest._polytope import Polytope, polytope_of
 from morforest._splits import Splits
 from morforest._training import TrainingData
@@ -58,8 +59,8 @@ class BaseMorf(BaseEstimator):
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
             Training samples of any rank, or flat rows, which may be a sparse matrix; a list of
             arrays where series have unequal lengths, see `align`.
-        y : array-like of shape (n_samples,)
-            Class labels, or numbers for regression.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Class labels, or numbers for regression. Forests and single trees take several outputs.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weight of each sample. A whole number means that the sample is repeated so many times,
             exactly; fractions are relative weights. Bootstrap samples are drawn in proportion to
@@ -133,8 +134,8 @@ class BaseMorf(BaseEstimator):
         """Return class numbers, or numbers for regression."""
         raise NotImplementedError
 
-    def _classes(self) -> np.ndarray | None:
-        """Return the class labels, or None for regression."""
+    def _classes(self) -> Any:
+        """Return the class labels, in a list of several outputs, or None for regression."""
         return None
 
     def _choose_dictionary(self, data: TrainingData, n_trees: int = 0) -> Any:
@@ -201,7 +202,7 @@ class BaseMorf(BaseEstimator):
         X, _ = validation.check_samples(self, X, fitting=False)
         return forest.decision_path(X, self._jobs()), forest.tree_begin.astype(np.int64)
 
-    def attributions(self, X: Any) -> Attributions:
+    def attributions(self, X: Any) -> Any:
         """Compute what each feature of each sample contributes to its prediction.
 
         On the way of a sample down a tree, each split changes the expected prediction, which is the
@@ -219,7 +220,8 @@ class BaseMorf(BaseEstimator):
         -------
         values : ndarray of shape (n_samples, ...) or (n_samples, ..., n_classes)
             Contributions in the shape of the samples (that of ``data_shape_``). For classes they
-            are contributions to each probability, and the last axis follows ``classes_``.
+            are contributions to each probability, and the last axis follows ``classes_``. For
+            several numbers the last axis follows the outputs.
         baseline : float or ndarray of shape (n_classes,)
             Mean expectation at the roots of the trees. The baseline plus the sum of a sample's
             values is its prediction: that of `predict_proba`, or of `predict` in regression.
@@ -227,9 +229,9 @@ class BaseMorf(BaseEstimator):
         Notes
         -----
         The result is a named tuple with the fields ``values`` and ``baseline``, and after a fit on
-        a data frame it knows the names of its columns, ``feature_names``. Attributions are
-        not Shapley values, and how a linear combination is shared depends on the units of its
-        features.
+        a data frame it knows the names of its columns, ``feature_names``. A classifier with several
+        outputs returns a list with one for each. Attributions are not Shapley values, and how a
+        linear combination is shared depends on the units of its features.
 
         Examples
         --------
@@ -243,6 +245,11 @@ class BaseMorf(BaseEstimator):
         X, _ = validation.check_samples(self, X, fitting=False)
         values, baseline = attribute(forest, X, self._jobs(), mean=True)
         names = getattr(self, "feature_names_in_", None)
+        if forest.classes_of:
+            return [
+                shaped(values[:, :, own], baseline[own], forest.sample_shape, True, names)
+                for own in slices_of(forest.classes_of)
+            ]
         return shaped(values, baseline, forest.sample_shape, bool(forest.class_count), names)
 
     @property
@@ -384,13 +391,13 @@ class ClassLabels(BaseMorf):
     """What classifiers share."""
 
     class_weight: Any
-    classes_: np.ndarray
-    n_classes_: int
+    classes_: Any  # labels, and in trees of several outputs a list of them
+    n_classes_: Any
 
     def _class_weight(self) -> Any:
         return self.class_weight
 
-    def _classes(self) -> np.ndarray | None:
+    def _classes(self) -> Any:
         return self.classes_
 
     def _read_target(self, y: Any, n_samples: int) -> np.ndarray:

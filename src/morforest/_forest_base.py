@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 
 from morforest import _parameters as check
@@ -19,6 +19,7 @@ from morforest._grow import GrowthTask, collect_leaf_samples, grow_trees, sum_ou
 from morforest._grown_trees import GrownTrees
 from morforest._leaf_samples import LeafSamples
 from morforest._model import Forest
+from morforest._outputs import check_output, check_uniform, columns_of, join_labels, slices_of
 from morforest._training import (
     BaggingSettings,
     ForestSettings,
@@ -165,6 +166,19 @@ class BaseTrees(BaseMorf):
     def _check_honest(self) -> None:
         check.check_flag("honest", self.honest)
 
+    @property
+    def n_outputs_(self) -> int:
+        """Number of outputs, which is that of the columns of `y` in `fit`."""
+        return self._fitted().targets
+
+    def _check_outputs(self, outputs: int) -> None:
+        """Raise where new trees would have other outputs than earlier ones."""
+        if self._continues() and self._forest is not None and self.n_outputs_ != outputs:
+            raise ValueError(
+                f"warm_start needs the outputs of the first fit: y has {outputs}, and had "
+                f"{self.n_outputs_}."
+            )
+
     def _predict_mean(self, X: Any) -> np.ndarray:
         forest = self._fitted()
         X, _ = validation.check_samples(self, X, fitting=False)
@@ -305,9 +319,15 @@ class BaseForest(ForestUncertainty, BaseTrees):
         # With honest="oob" only twins of samples that a tree has used are left.
         if self.honest != "oob" and not self._leaf_samples.drawn.all():
             sums, votes = sum_out_of_bag(task, forest, self.n_jobs)
-            own = data.target if data.n_classes else np.zeros(len(votes), dtype=np.int64)
+            if data.n_classes:  # of the posteriors, those of each row's own classes
+                first = [own.start for own in slices_of(forest.classes_of)] or [0]
+                own = data.target.reshape(len(votes), -1).astype(np.int64) + first
+                sums = np.take_along_axis(sums, own, axis=1)
             self._out_of_bag = OutOfBag.of(
-                sums[np.arange(len(votes)), own], votes, task.bagging.count, data.weights
+                sums if forest.targets > 1 else sums[:, 0],
+                votes,
+                task.bagging.count,
+                data.weights,
             )
 
     def _score(self, task: GrowthTask, data: TrainingData) -> None:
@@ -342,7 +362,7 @@ class BaseForest(ForestUncertainty, BaseTrees):
         raise NotImplementedError
 
 
-class Classification(ClassifierMixin, ClassLabels, BaseTrees):
+class Classification(MultiOutputMixin, ClassifierMixin, ClassLabels, BaseTrees):
     """Trees whose leaves hold class frequencies."""
 
     oob_score: Any
@@ -351,13 +371,81 @@ class Classification(ClassifierMixin, ClassLabels, BaseTrees):
     _criteria = ("gini", "entropy", "log_loss")
     _priors = ("prune", "ignore", "uniform", "empirical")
 
-    def _store_out_of_bag(self, means: np.ndarray, seen: np.ndarray, target: np.ndarray) -> None:
-        self.oob_decision_function_ = means
-        score = self.oob_score if callable(self.oob_score) else accuracy_score
-        predicted = self.classes_[np.argmax(means[seen], axis=1)]
-        self.oob_score_ = float(score(self.classes_[target], predicted)) if len(seen) else np.nan
+    def _read_target(self, y: Any, n_samples: int) -> np.ndarray:
+        columns = columns_of(y, n_samples)
+        self._check_outputs(1 if columns is None else len(columns))
+        if columns is None:
+            return super()._read_target(y, n_samples)
+        found = [
+            check_output(validation.check_classes, k, y, n_samples) for k, y in enumerate(columns)
+        ]
+        if self._continues() and self._forest is not None:
+            found = [
+                validation.earlier_classes(earlier, *new)
+                for earlier, new in zip(self.classes_, found, strict=True)
+            ]
+        self.classes_ = [classes for classes, _ in found]
+        self.n_classes_ = [len(classes) for classes in self.classes_]
+        if sum(self.n_classes_) > validation.MAX_CLASSES:
+            raise ValueError(
+                f"y has {sum(self.n_classes_)} classes in {len(columns)} outputs, more than the "
+                f"{validation.MAX_CLASSES} allowed. If they are quantities rather than labels, use "
+                "MorfRegressor."
+            )
+        check_uniform(tuple(self.n_classes_), {self.honest_prior} if self.honest else set())
+        return np.stack([codes for _, codes in found], axis=1)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def _store_out_of_bag(self, means: np.ndarray, seen: np.ndarray, target: np.ndarray) -> None:
+        self.oob_decision_function_ = self._of_outputs(means)
+        score = self.oob_score if callable(self.oob_score) else share_of_hits
+        true = self._labels_of(target)
+        predicted = self._labels(means[seen])
+        self.oob_score_ = float(score(true, predicted)) if len(seen) else np.nan
+
+    def _of_outputs(self, found: np.ndarray) -> Any:
+        """Return columns of classes, in a list of several outputs."""
+        several = self._fitted().classes_of
+        return [found[:, own] for own in slices_of(several)] if several else found
+
+    def _labels(self, probabilities: np.ndarray) -> np.ndarray:
+        """Return the most probable labels."""
+        found = self._of_outputs(probabilities)
+        if self.n_outputs_ == 1:
+            return self._labels_of(np.argmax(found, axis=1))
+        return self._labels_of(np.stack([np.argmax(of, axis=1) for of in found], axis=1))
+
+    def _labels_of(self, codes: np.ndarray) -> np.ndarray:
+        if self.n_outputs_ == 1:
+            labels: np.ndarray = self.classes_[codes]
+            return labels
+        columns = zip(self.classes_, codes.T, strict=True)
+        return join_labels([classes[column] for classes, column in columns])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on samples: the share whose label is predicted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            True labels. With several outputs, a sample counts as right if all of its labels are.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weight of each sample.
+
+        Returns
+        -------
+        score : float
+            Accuracy.
+        """
+        if self.n_outputs_ == 1:
+            return float(super().score(X, y, sample_weight))
+        predicted = self.predict(X)
+        columns = columns_of(y, len(predicted))
+        true = np.asarray(y) if columns is None else join_labels(columns)
+        return share_of_hits(true, predicted, sample_weight)
+
+    def predict_proba(self, X: Any) -> Any:
         """Predict class probabilities: the mean of the class frequencies in the trees' leaves.
 
         Parameters
@@ -368,11 +456,11 @@ class Classification(ClassifierMixin, ClassLabels, BaseTrees):
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-            Columns follow ``classes_``.
+            Columns follow ``classes_``. With several outputs, a list with one array for each.
         """
-        return self._predict_mean(X)
+        return self._of_outputs(self._predict_mean(X))
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: Any) -> Any:
         """Predict the logarithms of class probabilities.
 
         Parameters
@@ -383,11 +471,11 @@ class Classification(ClassifierMixin, ClassLabels, BaseTrees):
         Returns
         -------
         logarithms : ndarray of shape (n_samples, n_classes)
-            Columns follow ``classes_``; minus infinity where a probability is zero.
+            Columns follow ``classes_``; minus infinity where a probability is zero. With several
+            outputs, a list with one array for each.
         """
         with np.errstate(divide="ignore"):
-            logarithms: np.ndarray = np.log(self._predict_mean(X))
-        return logarithms
+            return self._of_outputs(np.log(self._predict_mean(X)))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the most probable class.
@@ -399,21 +487,21 @@ class Classification(ClassifierMixin, ClassLabels, BaseTrees):
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,)
+        labels : ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Class labels. Of equally probable classes, the first in ``classes_`` is predicted.
+            Outputs whose labels are of different kinds are returned as objects.
         """
         forest = self._fitted()
         X, _ = validation.check_samples(self, X, fitting=False)
         # The probabilities of all rows at once may be far larger than X.
         best = [
-            np.argmax(forest.predict(X[part], self._jobs()), axis=1)
-            for part in blocks((len(X), len(self.classes_)), PROBABILITIES)
+            self._labels(forest.predict(X[part], self._jobs()))
+            for part in blocks((len(X), forest.class_count), PROBABILITIES)
         ]
-        labels: np.ndarray = self.classes_[np.concatenate(best)]
-        return labels
+        return np.concatenate(best)
 
 
-class Regression(RegressorMixin, BaseTrees):
+class Regression(MultiOutputMixin, RegressorMixin, BaseTrees):
     """Trees whose leaves hold numbers."""
 
     oob_score: Any
@@ -423,10 +511,22 @@ class Regression(RegressorMixin, BaseTrees):
     _priors = ("prune", "ignore", "empirical")
 
     def _read_target(self, y: Any, n_samples: int) -> np.ndarray:
-        return validation.check_targets(y, n_samples, self.criterion)
+        columns = columns_of(y, n_samples)
+        self._check_outputs(1 if columns is None else len(columns))
+        if columns is None:
+            return validation.check_targets(y, n_samples, self.criterion)
+        if len(columns) > validation.MAX_CLASSES:
+            raise ValueError(
+                f"y has {len(columns)} outputs, more than the {validation.MAX_CLASSES} allowed."
+            )
+        found = [
+            check_output(validation.check_targets, k, y, n_samples, self.criterion)
+            for k, y in enumerate(columns)
+        ]
+        return np.stack(found, axis=1)
 
     def _store_out_of_bag(self, means: np.ndarray, seen: np.ndarray, target: np.ndarray) -> None:
-        self.oob_prediction_ = means[:, 0]
+        self.oob_prediction_ = _squeezed(means)
         score = self.oob_score if callable(self.oob_score) else r2_score
         predicted = self.oob_prediction_[seen]
         self.oob_score_ = float(score(target, predicted)) if len(seen) else np.nan
@@ -441,8 +541,21 @@ class Regression(RegressorMixin, BaseTrees):
 
         Returns
         -------
-        values : ndarray of shape (n_samples,)
+        values : ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Predictions.
         """
-        values: np.ndarray = self._predict_mean(X)[:, 0]
-        return values
+        return _squeezed(self._predict_mean(X))
+
+
+def _squeezed(found: np.ndarray) -> np.ndarray:
+    return found[:, 0] if found.shape[1] == 1 else found
+
+
+def share_of_hits(true: np.ndarray, predicted: np.ndarray, sample_weight: Any = None) -> float:
+    """Return the share of the samples of which all labels are predicted."""
+    if predicted.ndim == 1:
+        return float(accuracy_score(true, predicted, sample_weight=sample_weight))
+    if true.shape != predicted.shape:
+        raise ValueError(f"y has shape {true.shape}, but predictions have {predicted.shape}.")
+    hits = (true == predicted).all(axis=1)
+    return float(np.average(hits, weights=sample_weight))

@@ -28,9 +28,7 @@ MANY_NEGATIVE = 0.1  # of the variances: the same
 class ForestUncertainty(ForestWeights):
     """Questions about predictions that trees answer for the samples that they did not use."""
 
-    _out_of_bag: OutOfBag | None = None
-
-    def predict_std(self, X: Any) -> np.ndarray:
+    def predict_std(self, X: Any) -> Any:
         """Estimate the standard deviation of predictions over training samples.
 
         This says how far the prediction would move if the forest were fitted to other samples from
@@ -48,7 +46,8 @@ class ForestUncertainty(ForestWeights):
         -------
         deviations : ndarray of shape (n_samples,) or (n_samples, n_classes)
             Standard deviations of `predict` in regression, and of each column of `predict_proba`
-            in classification.
+            in classification. With several outputs, an array of shape (n_samples, n_outputs) in
+            regression, and in classification a list with one array for each.
 
         Notes
         -----
@@ -73,6 +72,9 @@ class ForestUncertainty(ForestWeights):
         >>> bool(quiet < noisy)
         True
         """
+        if self.n_outputs_ > 1:
+            each = [of.predict_std(X) for of in self._each_output()]
+            return each if self._fitted().class_count else np.stack(each, axis=1)
         values, left_out, known = self._left_out_samples("predict_std")
         if self._fitted().n_trees < 2:
             raise ValueError(
@@ -162,7 +164,8 @@ class IntervalPrediction(ForestUncertainty):
         Returns
         -------
         intervals : ndarray of shape (n_samples, 2)
-            Lower and upper ends.
+            Lower and upper ends; (n_samples, n_outputs, 2) with several outputs, of which each has
+            the level by itself.
 
         Notes
         -----
@@ -189,6 +192,8 @@ class IntervalPrediction(ForestUncertainty):
         >>> float(np.mean((low <= y[200:]) & (y[200:] <= high)))
         0.88
         """
+        if self.n_outputs_ > 1:
+            return np.stack([of.predict_interval(X, level) for of in self._each_output()], axis=1)
         values, left_out, known = self._left_out_samples("predict_interval")
         check_level(level, left_out)
         X, _ = validation.check_samples(self, X, fitting=False)
@@ -207,9 +212,9 @@ class IntervalPrediction(ForestUncertainty):
 class SetPrediction(ForestUncertainty):
     """Sets of classes."""
 
-    classes_: np.ndarray
+    classes_: Any
 
-    def predict_set(self, X: Any, level: float = 0.9, *, allow_empty: bool = False) -> np.ndarray:
+    def predict_set(self, X: Any, level: float = 0.9, *, allow_empty: bool = False) -> Any:
         """Predict sets of classes that hold the class of a new sample with a given probability.
 
         These are conformal prediction sets by the jackknife+-after-bootstrap. A class belongs to
@@ -232,7 +237,8 @@ class SetPrediction(ForestUncertainty):
         Returns
         -------
         sets : ndarray of bool of shape (n_samples, n_classes)
-            Whether each class belongs to the set of each sample; columns follow ``classes_``.
+            Whether each class belongs to the set of each sample; columns follow ``classes_``. With
+            several outputs, a list with one array for each, which has the level by itself.
 
         Notes
         -----
@@ -253,6 +259,8 @@ class SetPrediction(ForestUncertainty):
         array([[ True, False, False],
                [False,  True,  True]])
         """
+        if self.n_outputs_ > 1:
+            return [of.predict_set(X, level, allow_empty=allow_empty) for of in self._each_output()]
         values, left_out, known = self._left_out_samples("predict_set")
         check_level(level, left_out)
         check.check_flag("allow_empty", allow_empty)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from morforest._leaf_samples import LeafSamples
 from morforest._model import Forest
 from morforest._native import core
 from morforest._parallel import count_jobs, over_even_parts, over_rows
+from morforest._uncertainty import OutOfBag
 
 LEAVES = 1 << 24  # of samples in trees that are held at a time
 SAMPLES_AT_ONCE = 512  # of a call of the core
@@ -26,8 +28,10 @@ MAX_PROXIMITIES = 1 << 30  # of one call: eight gigabytes
 class ForestWeights(BaseEnsemble):
     """Questions about a forest that its training samples answer."""
 
+    n_outputs_: int
     _fitted_priors: tuple[str, ...]
     _leaf_samples: LeafSamples | None = None
+    _out_of_bag: OutOfBag | None = None
 
     def weights(self, X: Any) -> sp.csr_matrix:
         """Compute what each training sample counts for in the prediction of each sample.
@@ -182,6 +186,18 @@ class ForestWeights(BaseEnsemble):
         )
         return shares
 
+    def _each_output(self) -> Iterator[Any]:
+        """Yield a model of each of several outputs alone, which has the same trees."""
+        samples, known = self._leaf_samples, self._out_of_bag
+        for k in range(self.n_outputs_):
+            model: Any = copy(self)
+            model._forest = self._fitted().of_output(k)
+            model._leaf_samples = None if samples is None else samples.of_output(k)
+            model._out_of_bag = None if known is None else known.of_output(k)
+            if hasattr(self, "classes_"):
+                model.classes_, model.n_classes_ = self.classes_[k], self.n_classes_[k]
+            yield model
+
     def _kept_samples(self) -> LeafSamples:
         """Return the training samples of the leaves, which a parameter of the fit asks for."""
         forest, samples = self._fitted(), self._leaf_samples
@@ -221,7 +237,8 @@ class QuantilePrediction(ForestWeights):
         -------
         quantiles : ndarray of shape (n_samples, n_quantiles)
             The quantile of level `q` is the smallest training target whose weight, together with
-            the weights of all smaller ones, is at least `q`; see `weights`. Columns follow `q`.
+            the weights of all smaller ones, is at least `q`; see `weights`. Columns follow `q`. The
+            shape is (n_samples, n_outputs, n_quantiles) with several outputs.
 
         Notes
         -----
@@ -243,6 +260,8 @@ class QuantilePrediction(ForestWeights):
         array([[1., 2., 3.],
                [9., 9., 9.]])
         """
+        if self.n_outputs_ > 1:
+            return np.stack([of.predict_quantiles(X, q) for of in self._each_output()], axis=1)
         samples = self._samples_with_weights()
         levels = check_levels(q)
         X, _ = validation.check_samples(self, X, fitting=False)

@@ -15,6 +15,7 @@ from morforest._grown_trees import GrownTrees, assemble
 from morforest._leaf_samples import LeafSamples, digest_of, join_entries, pack_entries
 from morforest._model import Forest
 from morforest._native import core
+from morforest._outputs import OutputFormats
 from morforest._parallel import count_jobs, map_in_order, over_blocks
 from morforest._progress import Progress
 from morforest._table import TrainingTable
@@ -36,7 +37,7 @@ class GrowthTask:
     targets: core.Targets
     rule: core.GrowthRule
     copier: Copier | None = None
-    target_format: TargetFormat | None = None  # how numbers were made whole; None for classes
+    target_format: TargetFormat | OutputFormats | None = None  # of numbers; None for classes
 
     def keys(self, trees: range) -> np.ndarray:
         """Return the keys of the trees' random numbers."""
@@ -94,8 +95,15 @@ class GrowthTask:
 
     def assemble(self, grown: list[GrownTrees], before: Forest | None) -> Forest:
         """Make a forest of trees that were grown, following those of a forest grown before."""
-        class_count = self.targets.class_count
-        return assemble(grown, self.training_table, class_count, self.target_format, before)
+        return assemble(
+            grown,
+            self.training_table,
+            self.targets.class_count,
+            self.target_format,
+            before,
+            1 if self.targets.class_count else self.targets.outputs,
+            tuple(self.targets.classes_of),
+        )
 
 
 def _bags_of_core(drawn: TreeBags, order: np.ndarray) -> tuple[core.Bags, core.Bags | None]:

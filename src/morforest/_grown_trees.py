@@ -11,6 +11,7 @@ from morforest._atoms import AtomList, RowLayout
 from morforest._fixed_point import TargetFormat
 from morforest._model import Forest
 from morforest._native import core
+from morforest._outputs import OutputFormats
 from morforest._table import TrainingTable
 
 # The arrays that trees bring into a forest, beside their sizes and atoms.
@@ -68,9 +69,10 @@ def assemble(
     grown: list[GrownTrees],
     table: TrainingTable,
     class_count: int,
-    target_format: TargetFormat | None,
+    target_format: TargetFormat | OutputFormats | None,
     before: Forest | None = None,
     values: int = 1,
+    classes_of: tuple[int, ...] = (),
 ) -> Forest:
     """Put what calls of the core have grown on a table behind one another, after earlier trees.
 
@@ -121,6 +123,7 @@ def assemble(
         tree_begin=begin,
         values=values,
         side=_join_sides(sides),
+        classes_of=classes_of,
         **arrays,
     )
 

@@ -20,7 +20,8 @@ class Honesty:
     share: float | None  # of the groups drawn that fill leaves; None: those that were not drawn
     order: np.ndarray  # rows in canonical order
     group: np.ndarray  # number of the group of each row, in that order
-    classes: np.ndarray  # of the rows, which are parted class by class; empty for regression
+    # Of the rows, which are parted class by class; empty for regression and several outputs.
+    classes: np.ndarray
 
     def part(
         self, tree_keys: np.ndarray, drawn: np.ndarray, count: np.ndarray
@@ -64,7 +65,7 @@ def make_honesty(
     classes: np.ndarray,
 ) -> Honesty:
     """Find the groups of equal samples."""
-    ordered, targets = hashes[order], target[order]
-    differs = (ordered[1:] != ordered[:-1]) | (targets[1:] != targets[:-1])
+    ordered, targets = hashes[order], target[order].reshape(len(order), -1)
+    differs = (ordered[1:] != ordered[:-1]) | (targets[1:] != targets[:-1]).any(axis=1)
     group = np.append(0, np.cumsum(differs)).astype(np.uint32)
     return Honesty(share, order, group, np.ascontiguousarray(classes, dtype=np.uint32))

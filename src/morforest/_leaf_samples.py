@@ -33,7 +33,7 @@ class LeafSamples:
     begin: np.ndarray  # per tree, where the list of each node begins, and the end of the last one
     entries: np.ndarray  # rows and weights as `pack_entries` does; lists stand behind one another
     drawn: np.ndarray  # (trees, rows): how often a tree used a row, for its splits or its leaves
-    target: np.ndarray  # class numbers, or float64 numbers, of the rows
+    target: np.ndarray  # class numbers, or float64 numbers, of the rows; (n, k) of several outputs
     n_given: int  # samples given to fit
     kept: np.ndarray | None  # which of these the rows are; None for all
     digest: int  # of the rows
@@ -116,6 +116,10 @@ class LeafSamples:
             and self.digest == digest_of(X)
         )
 
+    def of_output(self, k: int) -> LeafSamples:
+        """Return the same with the targets of one of several outputs."""
+        return replace(self, target=np.ascontiguousarray(self.target[:, k]))
+
     # -- files
 
     def check(self, forest: Forest) -> None:
@@ -125,8 +129,12 @@ class LeafSamples:
             raise ValueError("damaged model: the kept samples are those of other trees")
         if self._sizes()[forest.is_split()].any():
             raise ValueError("damaged model: samples are kept for nodes that are no leaves")
+        outputs = () if forest.targets == 1 else (forest.targets,)
+        if self.target.shape[1:] != outputs:
+            raise ValueError("damaged model: the kept targets do not fit the outputs")
         if forest.class_count and (
-            self.target.dtype.kind not in "iu" or self.target.max(initial=0) >= forest.class_count
+            self.target.dtype.kind not in "iu"
+            or (self.target.max(axis=0) >= (forest.classes_of or forest.class_count)).any()
         ):
             raise ValueError("damaged model: the kept targets do not fit the classes")
 
@@ -184,7 +192,8 @@ def _unpack(samples: LeafSamples, state: dict[str, Any]) -> None:
     require(int(size.sum(dtype=np.uint64)) == len(row) == len(weight), "the sizes of leaves")
     n_given, digest, classes = state["n_given"], state["digest"], state["classes"]
     require(type(digest) is int and 0 <= digest < 1 << (8 * DIGEST_BYTES), "the digest")
-    target = read("target", np.uint32 if classes else np.float64)
+    several = np.ndim(state["target"]) == 2
+    target = read("target", np.uint32 if classes else np.float64, 2 if several else 1)
     require(type(classes) is bool and len(target) > 0, "the targets")
     require(bool((np.abs(target.astype(np.float64)) <= MAX_TARGET).all()), "the targets")
     kept = None if state["kept"] is None else read("kept", np.int64)

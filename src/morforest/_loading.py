@@ -63,14 +63,10 @@ def check_trees(estimator: Any) -> None:
     require(isinstance(estimator.dictionary_, Dictionary), "dictionary_ is not a dictionary")
     classes = 0
     if isinstance(estimator, ClassifierMixin):
-        classes = check_labels(estimator.classes_)
-        require(
-            type(estimator.n_classes_) is int and estimator.n_classes_ == classes,
-            "n_classes_ is not the number of classes",
-        )
+        classes = _check_classes(estimator.classes_, estimator.n_classes_, forest.classes_of)
     if "max_iter" not in estimator._get_param_names():  # trees of a forest, and not rounds
         require(forest.class_count == classes, "the leaves do not fit the classes")
-        require(classes > 0 or forest.values == 1, "leaves of several values")
+        require(classes == 0 or forest.values == 1, "leaves of classes and of several values")
         priors = estimator._fitted_priors
         require(isinstance(priors, tuple) and set(priors) <= set(estimator._priors), "the priors")
         rules = estimator._rules
@@ -113,7 +109,7 @@ def check_leaf_samples(estimator: Any, forest: Forest) -> None:
     require((known is None) == bool(samples.drawn.all()), "_out_of_bag does not fit the bags")
     if known is not None:
         require(isinstance(known, OutOfBag), "_out_of_bag is no record of samples")
-        known.check(samples.drawn)
+        known.check(samples.drawn, forest.targets)
 
 
 def check_features(estimator: Any) -> None:
@@ -206,6 +202,21 @@ def check_labels(classes: Any) -> int:
     require(bool((classes[1:] > classes[:-1]).all()), "classes_ are not sorted")
     require(len(labels) > 0 and all(label == label for label in labels), "classes_ are not labels")
     return len(labels)
+
+
+def _check_classes(classes: Any, counts: Any, classes_of: tuple[int, ...]) -> int:
+    """Check the labels of an output, or of a list of them, and return the number of all classes."""
+    if not classes_of:
+        found = check_labels(classes)
+        require(type(counts) is int and counts == found, "n_classes_ is not the number of classes")
+        return found
+    several = type(classes) is list and len(classes) == len(classes_of)
+    require(several, "classes_ does not fit the outputs")
+    each = [check_labels(labels) for labels in classes]
+    require(tuple(each) == classes_of, "classes_ does not fit the outputs")
+    whole = type(counts) is list and all(type(count) is int for count in counts)
+    require(whole and counts == each, "n_classes_ is not the number of classes")
+    return sum(each)
 
 
 def check_numbers(name: str, values: Any, shape: tuple[int, ...]) -> None:

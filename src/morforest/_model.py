@@ -15,6 +15,7 @@ from morforest._atoms import AtomList
 from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, Columns
 from morforest._fixed_point import CellFormat, cells_for, core_dtype
 from morforest._native import core
+from morforest._outputs import slices_of
 from morforest._parallel import count_jobs, over_blocks, over_even_parts, over_rows
 from morforest._pickling import LEAF_TYPES, pack, unpack
 from morforest._sparse import SparseRows
@@ -44,8 +45,9 @@ class Forest:
     ``next`` of a split is its left child, counted within the tree; the right child follows it. Of
     a leaf it is ``-1 - payload``: a payload below ``class_count`` says that the leaf holds that
     class alone, ``class_count + i`` points to distribution `i`; in regression payload `i` points
-    to ``leaf_value[i]``, in boosting to the `i`-th group of `values` numbers there. Thresholds
-    are twice the midpoint, in cells, for integer cells.
+    to ``leaf_value[i]``, in boosting and with several outputs to the `i`-th group of `values`
+    numbers there. Thresholds are twice the midpoint, in cells, for integer cells. The classes of
+    several outputs are numbered one output after the other.
     """
 
     atoms: AtomList  # one per node; those of leaves are empty
@@ -62,6 +64,7 @@ class Forest:
     distribution_weight: np.ndarray
     leaf_value: np.ndarray
     values: int = 1  # of a leaf, where there are no classes
+    classes_of: tuple[int, ...] = ()  # number of classes of each of several outputs
     columns: Columns | None = None  # what features are made of, if not the samples' own
     # Where splits send missing values, see SIDES; 0 for leaves, and of trees grown on data without
     # missing values. Empty if all are 0.
@@ -105,6 +108,11 @@ class Forest:
             raise ValueError("damaged forest: atoms do not fit the nodes")
         if not 0 <= self.class_count <= MAX_CLASSES:
             raise ValueError(f"damaged forest: {self.class_count} classes")
+        several = self.classes_of
+        if not isinstance(several, tuple) or any(type(k) is not int or k < 1 for k in several):
+            raise ValueError("damaged forest: the classes of the outputs")
+        if several and (len(several) == 1 or sum(several) != self.class_count):
+            raise ValueError("damaged forest: the outputs do not fit the classes")
         if not 1 <= self.values <= MAX_CLASSES:
             raise ValueError(f"damaged forest: {self.values} values per leaf")
         if abs(self.gain_exponent) > LARGEST_EXPONENT:
@@ -144,6 +152,7 @@ class Forest:
             arrays["distribution_size"],
             arrays["distribution_class"],
             arrays["distribution_weight"],
+            list(self.classes_of),
         )
 
     def _check_sides(self, leaf: np.ndarray) -> None:
@@ -207,6 +216,33 @@ class Forest:
     def outputs(self) -> int:
         """Number of values that a tree predicts for a sample."""
         return self.class_count or self.values
+
+    @property
+    def targets(self) -> int:
+        """Number of outputs that a forest, but not boosting, predicts."""
+        return len(self.classes_of) or (1 if self.class_count else self.values)
+
+    def of_output(self, k: int) -> Forest:
+        """Return the forest of one of several outputs."""
+        if not self.classes_of:
+            of_leaves = self.leaf_value.reshape(-1, self.values)[:, k]
+            return replace(self, leaf_value=np.ascontiguousarray(of_leaves), values=1)
+        own = slices_of(self.classes_of)[k]
+        label = self.distribution_class.astype(np.int64)
+        kept = (own.start <= label) & (label < own.stop)
+        size = self.distribution_size.astype(np.int64)
+        before = np.append(0, np.cumsum(kept))[np.append(0, np.cumsum(size))]
+        following = self.next.astype(np.int64)
+        classes = self.classes_of[k]
+        return replace(
+            self,
+            class_count=classes,
+            classes_of=(),
+            next=np.where(following < 0, following + self.class_count - classes, following),
+            distribution_size=np.diff(before),
+            distribution_class=label[kept] - own.start,
+            distribution_weight=self.distribution_weight[kept],
+        )
 
     def predict(self, X: np.ndarray, n_jobs: int | None = 1) -> np.ndarray:
         """Return mean posteriors (n, classes), or mean values (n, 1)."""

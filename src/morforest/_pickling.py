@@ -95,6 +95,7 @@ def pack(forest: Forest) -> dict[str, Any]:
         "leaf_value": forest.leaf_value,
         "values": forest.values,
         "side": forest.side[split] if len(forest.side) else forest.side,
+        **({"classes_of": forest.classes_of} if forest.classes_of else {}),
     }
 
 
@@ -134,6 +135,7 @@ def unpack(state: Mapping[str, Any]) -> dict[str, Any]:
         "class_count": class_count,
         "gain_exponent": operator.index(state["gain_exponent"]),
         "values": operator.index(state["values"]),
+        "classes_of": state.get("classes_of", ()),
         "next": following,
         "threshold": _at_splits("threshold", split, state["threshold"]),
         "weight": core.node_weights(begin, following, weight),

@@ -239,6 +239,7 @@ def _path_alone(tree: Forest, path: list[int], left: np.ndarray) -> tuple[Forest
         tree,
         atoms=AtomList.concatenate([tree.atoms[node : node + 1] for node in own]),
         class_count=0,
+        classes_of=(),
         values=1,
         tree_begin=np.array([0, len(nodes)]),
         next=following,

@@ -28,6 +28,7 @@ from morforest._grow import GrowthTask
 from morforest._losses import make_loss
 from morforest._model import Forest
 from morforest._native import core
+from morforest._outputs import OutputFormats, choose_output_formats, output_factors
 from morforest._rounds import GENERATIONS, Boosting
 from morforest._table import make_table
 from morforest.augment import make_copier
@@ -55,19 +56,29 @@ class TrainingData:
     """Checked training samples; those of weight zero are left out."""
 
     X: np.ndarray  # flat rows
-    target: np.ndarray  # class numbers, or numbers for regression
+    target: np.ndarray  # class numbers, or numbers for regression; (n, k) of several outputs
     weights: np.ndarray | None
     shape: tuple[int, ...]  # of one sample
     channel_axis: int | None  # as users give it: an axis of X
-    classes: np.ndarray | None = None  # labels in the order of their numbers; None for regression
+    # Labels in the order of their numbers, in a list of several outputs; None for regression.
+    classes: Any = None
     kept: np.ndarray | None = None  # rows that were kept of those given; None for all
     n_given: int = 0  # number of rows before those of weight zero were left out
     groups: np.ndarray | None = None  # numbers; samples of a group are held out together
 
     @property
     def n_classes(self) -> int:
-        """Number of classes, 0 for regression."""
-        return 0 if self.classes is None else len(self.classes)
+        """Number of classes of all outputs, 0 for regression."""
+        if self.classes is None:
+            return 0
+        return sum(self.classes_of) or len(self.classes)
+
+    @property
+    def classes_of(self) -> tuple[int, ...]:
+        """Number of classes of each of several outputs; empty if there is one, or no classes."""
+        if self.classes is None or self.target.ndim == 1:
+            return ()
+        return tuple(map(len, self.classes))
 
     def sample_weights(self) -> np.ndarray:
         """Return the weight of each sample, one where none are given."""
@@ -299,16 +310,26 @@ def _class_weight(class_weight: Any, data: TrainingData) -> Any:
     if class_weight is None or data.classes is None:
         return None
     weights = np.ones(len(data.X)) if data.weights is None else data.weights
-    factors = validation.class_factors(class_weight, data.classes, data.target, weights)
-    return class_weight if class_weight == "balanced_subsample" else factors
+    factors_of = output_factors if data.classes_of else validation.class_factors
+    factors = factors_of(class_weight, data.classes, data.target, weights)
+    named = isinstance(class_weight, str) and class_weight == "balanced_subsample"
+    return class_weight if named else factors
 
 
 def _encode_target(
     data: TrainingData, tree_weight: int, criterion: str
-) -> tuple[core.Targets, TargetFormat | None]:
+) -> tuple[core.Targets, TargetFormat | OutputFormats | None]:
     """Return targets as the core takes them: class numbers, or numbers in fixed point."""
+    if data.classes_of:
+        codes = np.ascontiguousarray(data.target.T, dtype=np.uint32).ravel()
+        return core.Targets.of_class_outputs(codes, list(data.classes_of)), None
     if data.n_classes:
         return core.Targets.of_classes(data.target, data.n_classes), None
+    if data.target.ndim > 1:
+        formats = choose_output_formats(data.target, tree_weight, criterion)
+        return core.Targets.of_value_outputs(
+            formats.encode(data.target), formats.bits_of()
+        ), formats
     chosen = choose_target_format(data.target, tree_weight, criterion)
     values = chosen.encode(data.target)
     return core.Targets.of_values(values, chosen.bits + chosen.scale), chosen

@@ -8,7 +8,7 @@ docs/design.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,8 @@ SLACK = 1e-9  # of ranks: 0.7 * 10 must be 7, whatever its last bit
 class OutOfBag:
     """What the trees that left a training row out say of it, and what the row counts for."""
 
-    prediction: np.ndarray  # mean number, or mean posterior of the row's own class; NaN without any
+    # Mean number, or mean posterior of the row's own class, (n, k) of several outputs; NaN without.
+    prediction: np.ndarray
     weight: np.ndarray | None  # sample weights; None where all rows count as one
     whole: bool  # weights are numbers of repetitions; otherwise their mean is one
 
@@ -42,7 +43,7 @@ class OutOfBag:
     ) -> OutOfBag:
         """Divide sums by votes, and read weights: `count` has those that are repetitions."""
         with np.errstate(invalid="ignore"):
-            prediction = sums / votes
+            prediction = (sums.T / votes).T
         if (count > 1).any():
             return cls(prediction, count.astype(np.float64), True)
         if weight is None or (weight == weight[0]).all():
@@ -53,11 +54,16 @@ class OutOfBag:
         with refusing("model"):
             self.__init__(**state)  # type: ignore[misc]
 
-    def check(self, drawn: np.ndarray) -> None:
-        """Raise unless a loaded record fits the rows that trees used."""
+    def of_output(self, k: int) -> OutOfBag:
+        """Return what is said of one of several outputs."""
+        return replace(self, prediction=np.ascontiguousarray(self.prediction[:, k]))
+
+    def check(self, drawn: np.ndarray, targets: int = 1) -> None:
+        """Raise unless a loaded record fits the rows that trees used, and the outputs."""
         left_out = ~drawn.all(axis=0)
-        self.prediction = widen("prediction", self.prediction, np.float64, 1, "model")
-        if self.prediction.shape != left_out.shape:
+        ndim = 1 if targets == 1 else 2
+        self.prediction = widen("prediction", self.prediction, np.float64, ndim, "model")
+        if self.prediction.shape != (*left_out.shape, targets)[:ndim]:
             raise ValueError("damaged model: out-of-bag predictions of other samples")
         # NaN stands for rows without a vote, if leaves may be without a prediction.
         if (np.abs(self.prediction[left_out]) > MAX_TARGET).any():

@@ -284,8 +284,9 @@ def _one_column(y: Any, n_samples: int) -> np.ndarray:
         )
     if y.ndim == 2 and y.shape[1] > 1:
         raise ValueError(
-            f"y has shape {y.shape}, but several outputs at once are not supported: fit one "
-            "estimator per output, for example with sklearn.multioutput."
+            f"y has shape {y.shape}, but several outputs at once are not supported here: use a "
+            "forest (MorfClassifier, MorfRegressor), or fit one estimator per output, for example "
+            "with sklearn.multioutput."
         )
     y = column_or_1d(y, warn=True)
     if len(y) != n_samples:

@@ -55,7 +55,7 @@ class MorfClassifier(Classification, SetPrediction, BaseForest):
         How thresholds are found. "exact" tries every midpoint between neighbouring values.
         "histogram" does so in small nodes, and tries 64 equally spaced thresholds in large ones.
     criterion : {"gini", "entropy", "log_loss"}, default="gini"
-        Measure of the quality of a split.
+        Measure of the quality of a split; of several outputs, the mean over them.
     max_depth : int or None, default=None
         Largest depth of a tree; None sets no limit.
     min_samples_split : int or float, default=2
@@ -81,7 +81,7 @@ class MorfClassifier(Classification, SetPrediction, BaseForest):
         the other. "oob" fills the leaves with all samples that the tree did not draw.
     honest_fraction : float, default=0.5
         Share of the samples of each tree that fill leaves where ``honest=True``. It is the same in
-        each class.
+        each class, unless there are several outputs.
     honest_prior : {"prune", "ignore", "uniform", "empirical"}, default="prune"
         What an honest tree does about leaves that no sample fills. "prune" removes the split, so
         that its other side takes its place. With "ignore" the tree does not vote on samples that
@@ -100,7 +100,8 @@ class MorfClassifier(Classification, SetPrediction, BaseForest):
         many as there are samples.
     oob_score : bool or callable, default=False
         Whether to score the forest on the samples that each tree did not see. True computes the
-        accuracy; a callable is called with (y_true, y_pred).
+        accuracy, for which all outputs of a sample must be right; a callable is called with
+        (y_true, y_pred).
     keep_samples : bool, default=False
         Whether the fitted forest keeps which training samples each tree used, and which fill each
         leaf. Forest weights (`weights`, `nearest`) and what says how sure a prediction is, such as
@@ -110,10 +111,11 @@ class MorfClassifier(Classification, SetPrediction, BaseForest):
     augment : ImageCopies, SeriesCopies or None, default=None
         Copies of its samples that each tree draws and also learns from. Out-of-bag scores remain
         honest, because a tree sees copies of its own samples only.
-    class_weight : {"balanced", "balanced_subsample"}, dict or None, default=None
+    class_weight : {"balanced", "balanced_subsample"}, dict, list of dict or None, default=None
         Weights of the classes, none of them negative: a dict from label to weight, or "balanced"
         for weights in inverse proportion to the frequencies of the classes. "balanced_subsample"
-        takes the frequencies in the samples that each tree sees.
+        takes the frequencies in the samples that each tree sees. With several outputs, a name or a
+        list with a dict (or None) for each; the weights of the outputs are multiplied.
     warm_start : bool, default=False
         Whether a further fit keeps the trees and adds new ones until there are `n_estimators`.
     n_jobs : int or None, default=None
@@ -125,10 +127,12 @@ class MorfClassifier(Classification, SetPrediction, BaseForest):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted.
-    n_classes_ : int
-        Number of classes.
+    classes_ : ndarray of shape (n_classes,), or list of ndarray
+        Class labels, sorted; a list with those of each output if there are several.
+    n_classes_ : int or list of int
+        Number of classes; a list with that of each output if there are several.
+    n_outputs_ : int
+        Number of outputs.
     data_shape_ : tuple of int
         Shape of one sample.
     dictionary_ : dictionary object
@@ -154,9 +158,9 @@ class MorfClassifier(Classification, SetPrediction, BaseForest):
         Splits of each tree: nodes, atoms, and thresholds in the units of the data.
     oob_score_ : float
         Score on out-of-bag samples; only set with `oob_score`.
-    oob_decision_function_ : ndarray of shape (n_samples, n_classes)
+    oob_decision_function_ : ndarray of shape (n_samples, n_classes), or list of ndarray
         Out-of-bag class probabilities of the training samples, NaN for samples that all trees saw;
-        only set with `oob_score`.
+        a list with those of each output if there are several. Only set with `oob_score`.
 
     Examples
     --------
@@ -279,8 +283,8 @@ class MorfRegressor(Regression, QuantilePrediction, IntervalPrediction, BaseFore
         How thresholds are found. "exact" tries every midpoint between neighbouring values.
         "histogram" does so in small nodes, and tries 64 equally spaced thresholds in large ones.
     criterion : {"squared_error", "absolute_error", "poisson"}, default="squared_error"
-        Measure of the quality of a split. With "absolute_error" leaves hold medians, and the search
-        for thresholds is always exact.
+        Measure of the quality of a split; of several outputs, the mean over them. With
+        "absolute_error" leaves hold medians, and the search for thresholds is always exact.
     max_depth : int or None, default=None
         Largest depth of a tree; None sets no limit.
     min_samples_split : int or float, default=2
@@ -306,7 +310,7 @@ class MorfRegressor(Regression, QuantilePrediction, IntervalPrediction, BaseFore
         the other. "oob" fills the leaves with all samples that the tree did not draw.
     honest_fraction : float, default=0.5
         Share of the samples of each tree that fill leaves where ``honest=True``. It is the same in
-        each class.
+        each class, unless there are several outputs.
     honest_prior : {"prune", "ignore", "empirical"}, default="prune"
         What an honest tree does about leaves that no sample fills. "prune" removes the split, so
         that its other side takes its place. With "ignore" the tree does not vote on samples that
@@ -325,7 +329,7 @@ class MorfRegressor(Regression, QuantilePrediction, IntervalPrediction, BaseFore
         many as there are samples.
     oob_score : bool or callable, default=False
         Whether to score the forest on the samples that each tree did not see. True computes R
-        squared; a callable is called with (y_true, y_pred).
+        squared, the mean over outputs; a callable is called with (y_true, y_pred).
     keep_samples : bool, default=False
         Whether the fitted forest keeps which training samples each tree used, and which fill each
         leaf. Forest weights (`weights`, `nearest`) and what says how sure a prediction is, such as
@@ -346,6 +350,8 @@ class MorfRegressor(Regression, QuantilePrediction, IntervalPrediction, BaseFore
 
     Attributes
     ----------
+    n_outputs_ : int
+        Number of outputs.
     data_shape_ : tuple of int
         Shape of one sample.
     dictionary_ : dictionary object
@@ -371,7 +377,7 @@ class MorfRegressor(Regression, QuantilePrediction, IntervalPrediction, BaseFore
         Splits of each tree: nodes, atoms, and thresholds in the units of the data.
     oob_score_ : float
         Score on out-of-bag samples; only set with `oob_score`.
-    oob_prediction_ : ndarray of shape (n_samples,)
+    oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         Out-of-bag predictions of the training samples, NaN for samples that all trees saw; only set
         with `oob_score`.
 

@@ -51,7 +51,7 @@ class MorfTreeClassifier(Classification):
         How thresholds are found. "exact" tries every midpoint between neighbouring values.
         "histogram" does so in small nodes, and tries 64 equally spaced thresholds in large ones.
     criterion : {"gini", "entropy", "log_loss"}, default="gini"
-        Measure of the quality of a split.
+        Measure of the quality of a split; of several outputs, the mean over them.
     max_depth : int or None, default=None
         Largest depth of a tree; None sets no limit.
     min_samples_split : int or float, default=2
@@ -77,25 +77,28 @@ class MorfTreeClassifier(Classification):
         other.
     honest_fraction : float, default=0.5
         Share of the samples of each tree that fill leaves where ``honest=True``. It is the same in
-        each class.
+        each class, unless there are several outputs.
     honest_prior : {"prune", "ignore", "uniform", "empirical"}, default="prune"
         What an honest tree does about leaves that no sample fills. "prune" removes the split, so
         that its other side takes its place. With "ignore" the tree does not vote on samples that
         reach such a leaf. "uniform" predicts the same probability for each class, and "empirical"
         what all samples that fill leaves of the tree predict together.
-    class_weight : {"balanced", "balanced_subsample"}, dict or None, default=None
+    class_weight : {"balanced", "balanced_subsample"}, dict, list of dict or None, default=None
         Weights of the classes, none of them negative: a dict from label to weight, or "balanced"
         for weights in inverse proportion to the frequencies of the classes. "balanced_subsample"
-        takes the frequencies in the samples that each tree sees.
+        takes the frequencies in the samples that each tree sees. With several outputs, a name or a
+        list with a dict (or None) for each; the weights of the outputs are multiplied.
     random_state : int, RandomState instance or None, default=None
         Seed of all random numbers. The same seed and samples give the same model on every platform.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted.
-    n_classes_ : int
-        Number of classes.
+    classes_ : ndarray of shape (n_classes,), or list of ndarray
+        Class labels, sorted; a list with those of each output if there are several.
+    n_classes_ : int or list of int
+        Number of classes; a list with that of each output if there are several.
+    n_outputs_ : int
+        Number of outputs.
     data_shape_ : tuple of int
         Shape of one sample.
     dictionary_ : dictionary object
@@ -214,8 +217,8 @@ class MorfTreeRegressor(Regression):
         How thresholds are found. "exact" tries every midpoint between neighbouring values.
         "histogram" does so in small nodes, and tries 64 equally spaced thresholds in large ones.
     criterion : {"squared_error", "absolute_error", "poisson"}, default="squared_error"
-        Measure of the quality of a split. With "absolute_error" leaves hold medians, and the search
-        for thresholds is always exact.
+        Measure of the quality of a split; of several outputs, the mean over them. With
+        "absolute_error" leaves hold medians, and the search for thresholds is always exact.
     max_depth : int or None, default=None
         Largest depth of a tree; None sets no limit.
     min_samples_split : int or float, default=2
@@ -241,7 +244,7 @@ class MorfTreeRegressor(Regression):
         other.
     honest_fraction : float, default=0.5
         Share of the samples of each tree that fill leaves where ``honest=True``. It is the same in
-        each class.
+        each class, unless there are several outputs.
     honest_prior : {"prune", "ignore", "empirical"}, default="prune"
         What an honest tree does about leaves that no sample fills. "prune" removes the split, so
         that its other side takes its place. With "ignore" the tree does not vote on samples that
@@ -252,6 +255,8 @@ class MorfTreeRegressor(Regression):
 
     Attributes
     ----------
+    n_outputs_ : int
+        Number of outputs.
     data_shape_ : tuple of int
         Shape of one sample.
     dictionary_ : dictionary object
