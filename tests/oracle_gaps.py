@@ -166,6 +166,8 @@ def pooled_values(atom: PooledAtom, cells: np.ndarray, marks: np.ndarray) -> np.
     for row in np.flatnonzero((marks == ABSENT).any(axis=1)).tolist():
         here = exists[row]
         n, k = len(here), int(here.sum())
+        if k == n:
+            continue
         if k == 0:
             values[row] = 0
         elif atom.op in ("max", "min"):

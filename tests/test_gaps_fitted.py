@@ -211,7 +211,7 @@ def test_what_is_missing_tells(name):
     if "column" not in name and name != "combined":  # which only see the mean there
         found = answers(model, X)
         found = found[:, 1] if found.ndim > 1 else found
-        assert found[y == 1].mean() > found[y == 0].mean() + 0.2
+        assert found[y == 1].mean() > found[y == 0].mean() + 0.15
 
 
 def test_other_inputs_with_gaps_are_accepted():
@@ -260,18 +260,17 @@ def test_images_take_gaps_and_copies():
         assert_same(model.fit(X, y), clone(model).set_params(n_jobs=2).fit(X, y), X)
 
 
-def test_copies_of_series_need_values_that_are_there():
+def test_copies_are_made_of_filled_samples():
     X, y = series(kind="blocks")
-    X[:, :, [0, -1]] = 0.0
     dictionary = Patch((1, 2), (1, 6))
     model = MorfClassifier(
         dictionary, augment=SeriesCopies(), channel_axis=1, n_estimators=3, random_state=0
     )
-    X[np.isnan(X).all(axis=2), 0] = 1.0  # no channel is missing as a whole
-    assert np.isfinite(model.fit(X, y).predict_proba(X)).all()
     X[5, :, 15:] = NAN
-    with pytest.raises(ValueError, match=r"augment.*SeriesCopies"):
-        model.fit(X, y)
+    assert np.isfinite(model.fit(X, y).predict_proba(X)).all()
+    copies = SeriesCopies(shift=0, stretch=0, warp=0, amplitude=0)
+    copy = copies.sample(np.array([[1.0, NAN, 3.0, NAN], [NAN, NAN, NAN, NAN]]), random_state=0)
+    np.testing.assert_array_equal(copy, [[1, 2, 3, 3], [0, 0, 0, 0]])
 
 
 # --- all that can be asked -------------------------------------------------------------------

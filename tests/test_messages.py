@@ -378,7 +378,11 @@ def test_polytopes_read_what_models_read():
         polytope.contains(sp.csr_matrix(np.zeros((3, 7))))
 
 
-@pytest.mark.parametrize("X", [{"age": [1, 2]}, (row for row in [[1], [2]]), object()], ids=repr)
+@pytest.mark.parametrize(
+    "X",
+    [{"age": [1, 2]}, (row for row in [[1], [2]]), object()],
+    ids=["dict", "generator", "object"],
+)
 def test_what_is_no_array_is_told(X):
     with pytest.raises(TypeError, match=rf"X is a {type(X).__name__}, which is no array.*pass a"):
         MorfClassifier(n_estimators=2).fit(X, [0, 1])

@@ -31,6 +31,11 @@ Dictionary::Dictionary(std::vector<std::int64_t> shape, bool direct, std::vector
   }
 }
 
+void Dictionary::set_channel_axis(std::uint32_t axis) {
+  if (axis >= shape_.size()) throw std::invalid_argument("no such axis");
+  channel_axes_ |= 1u << axis;
+}
+
 void Dictionary::set_views(std::vector<std::uint32_t> numbers) {
   if (numbers.empty()) throw std::invalid_argument("a component needs a view");
   for (const std::uint32_t number : numbers)
@@ -114,6 +119,7 @@ void Dictionary::add_pair(const Extent& extent, const std::vector<std::int64_t>&
   for (std::size_t axis = 0; axis < reach.size(); ++axis) {
     if (reach[axis] < 0 || reach[axis] >= shape_[axis]) throw std::invalid_argument("reach must be 0 to length - 1");
     component.axes[axis].reach = reach[axis];
+    if (reach[axis] > 0) ordered_axes_ |= 1u << axis;
   }
   component.box_corners = pool_.ops.empty() ? box_corners(component) : 0;
   add(std::move(component), prefixed_axes);
@@ -172,7 +178,7 @@ void Dictionary::check_complete() const {
 RowLayout Dictionary::layout() const {
   std::vector<Plane> planes = plain_;
   planes.insert(planes.end(), pooled_.begin(), pooled_.end());
-  return RowLayout(shape_, std::move(planes), ordered_axes_);
+  return RowLayout(shape_, std::move(planes), ordered_axes_ & ~channel_axes_);
 }
 
 bool Dictionary::has_operations() const {

@@ -75,6 +75,9 @@ class Dictionary {
  public:
   Dictionary(std::vector<std::int64_t> shape, bool direct, std::vector<View> views = {View{}});
 
+  // Says that neighbours along an axis are no hint at missing values, as those of channels are not.
+  void set_channel_axis(std::uint32_t axis);
+
   // Says which views the components added from now on look at; at first they look at the first one.
   void set_views(std::vector<std::uint32_t> numbers);
 
@@ -154,7 +157,8 @@ class Dictionary {
   std::vector<Component> components_;
   std::vector<std::uint64_t> cumulative_;
   std::vector<Plane> plain_, pooled_;
-  std::uint32_t ordered_axes_ = 0;  // along which atoms are intervals, or move
+  std::uint32_t ordered_axes_ = 0;  // along which atoms are intervals, stand side by side, or move
+  std::uint32_t channel_axes_ = 0;  // which have no order all the same
   std::size_t subset_ = 0;
 };
 

@@ -125,26 +125,28 @@ void Forest::apply(const Samples& x, CellType type, const Quantiser& quantiser, 
 }
 
 void Forest::find_leaves(std::size_t tree, const Table& table, std::int32_t* out) const {
-  each_table_block(table, nullptr, table.rows(),
-                   [&](CellType type, const auto* const* cells, const RowMask* const* masks, std::size_t first, std::size_t size) {
-                     std::fill_n(out + first, size, root(tree));
-                     walk_masked(type, cells, masks, size, 0, {}, out + first);
-                     for (std::size_t i = first; i < first + size; ++i) out[i] -= root(tree);
-                   });
+  each_table_block(
+      table, nullptr, table.rows(),
+      [&](CellType type, const auto* const* cells, const RowMask* const* masks, std::size_t first, std::size_t size) {
+        std::fill_n(out + first, size, root(tree));
+        walk_masked(type, cells, masks, size, 0, {}, out + first);
+        for (std::size_t i = first; i < first + size; ++i) out[i] -= root(tree);
+      });
 }
 
 void Forest::add_tree(std::size_t tree, const Table& table, const std::uint32_t* rows, std::size_t row_count, double* out,
                       std::uint32_t* votes) const {
-  each_table_block(table, rows, row_count, [&](CellType type, const auto* const* cells, const RowMask* const* masks, std::size_t first,
-                                               std::size_t size) {
-    std::int32_t leaf[block_rows];
-    std::fill_n(leaf, size, root(tree));
-    walk_masked(type, cells, masks, size, 0, {}, leaf);
-    for (std::size_t i = 0; i < size; ++i) {
-      const bool vote = add_vote(leaf[i], out + rows[first + i] * outputs());
-      if (votes != nullptr) votes[rows[first + i]] += vote;
-    }
-  });
+  each_table_block(
+      table, rows, row_count,
+      [&](CellType type, const auto* const* cells, const RowMask* const* masks, std::size_t first, std::size_t size) {
+        std::int32_t leaf[block_rows];
+        std::fill_n(leaf, size, root(tree));
+        walk_masked(type, cells, masks, size, 0, {}, leaf);
+        for (std::size_t i = 0; i < size; ++i) {
+          const bool vote = add_vote(leaf[i], out + rows[first + i] * outputs());
+          if (votes != nullptr) votes[rows[first + i]] += vote;
+        }
+      });
 }
 
 void Forest::add_trees(const Table& table, std::size_t begin, std::size_t count, double* out) const {

@@ -60,20 +60,20 @@ void Forest::walk_masked(CellType type, const Cell* const* cells, const RowMask*
   if constexpr (std::is_unsigned_v<Cell>) {
     throw std::invalid_argument("samples with missing values have signed cells");
   } else {
-  const Cell* whole[walks_at_once];
-  std::int32_t at[walks_at_once];
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    if (masks[i] != nullptr) {
-      leaf[i] = leaf_of_masked(cells[i], *masks[i], extra_bits, leaf[i]);
-      continue;
+    const Cell* whole[walks_at_once];
+    std::int32_t at[walks_at_once];
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      if (masks[i] != nullptr) {
+        leaf[i] = leaf_of_masked(cells[i], *masks[i], extra_bits, leaf[i]);
+        continue;
+      }
+      whole[count] = cells[i];
+      at[count++] = leaf[i];
     }
-    whole[count] = cells[i];
-    at[count++] = leaf[i];
-  }
-  walk_rows(type, whole, count, extra_bits, ahead, at);
-  for (std::size_t i = size; i-- > 0;)
-    if (masks[i] == nullptr) leaf[i] = at[--count];
+    walk_rows(type, whole, count, extra_bits, ahead, at);
+    for (std::size_t i = size; i-- > 0;)
+      if (masks[i] == nullptr) leaf[i] = at[--count];
   }
 }
 

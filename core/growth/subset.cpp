@@ -168,7 +168,8 @@ void Subset::find_leaves_of(const std::int32_t* next, const Threshold* threshold
       std::int32_t at = 0;
       for (const Step* step = steps.data(); step->next >= 0; step = &steps[static_cast<std::size_t>(at)]) {
         const Side of_missing = side == nullptr ? Side::none : side[at];
-        const bool missing = of_missing != Side::none && gaps.touches(atoms_, step->atom, static_cast<std::uint32_t>(row), mark_of(of_missing));
+        const bool missing = of_missing != Side::none &&
+                             gaps.touches(atoms_, step->atom, static_cast<std::uint32_t>(row), mark_of(of_missing));
         const bool right = missing        ? !goes_left(of_missing)
                            : step->narrow ? static_cast<const std::uint16_t*>(step->column)[row] > step->limit
                                           : static_cast<Limit>(static_cast<const Value*>(step->column)[row]) > step->limit;

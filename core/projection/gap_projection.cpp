@@ -21,8 +21,8 @@ std::int64_t as_if_all(std::int64_t sum, std::uint64_t existing, std::uint64_t p
 }  // namespace
 
 template <class Cell>
-std::optional<ValueOf<Cell>> value_of_existing(const Cell* row, const RowMask& mask, const std::uint32_t* cell, const double* weight,
-                                               std::size_t terms, const Operation& operation) {
+std::optional<ValueOf<Cell>> value_of_existing(const Cell* row, const RowMask& mask, const std::uint32_t* cell,
+                                               const double* weight, std::size_t terms, const Operation& operation) {
   if constexpr (std::is_integral_v<Cell>) {
     const std::size_t own = operation.own(terms);
     Reducer<Cell> reducer(operation.op, operation.bias);
@@ -32,7 +32,9 @@ std::optional<ValueOf<Cell>> value_of_existing(const Cell* row, const RowMask& m
       for (std::size_t t = 0; t < terms; t += own)
         if (mask.touches(cell + t, weight + t, own, Mark::absent, moved)) return;
       ++existing;
-      const auto response = [&](std::size_t t) { return static_cast<Cell>(sum_terms(row + moved, cell + t, weight + t, 0, own)); };
+      const auto response = [&](std::size_t t) {
+        return static_cast<Cell>(sum_terms(row + moved, cell + t, weight + t, 0, own));
+      };
       const Cell here = response(0);
       if (operation.op != Op::win) return reducer.take(&here, 1);
       for (std::size_t t = own; t < terms; t += own) highest = std::max(highest, response(t));
@@ -62,7 +64,8 @@ bool GapReader::touches(const AtomList& atoms, std::size_t atom, std::uint32_t r
   each_position(operation, [&](std::size_t moved) {
     if (exists) return;
     bool whole = true;
-    for (std::size_t t = 0; whole && t < terms; t += own) whole = !mask_of_row->touches(cell + t, weight + t, own, Mark::absent, moved);
+    for (std::size_t t = 0; whole && t < terms; t += own)
+      whole = !mask_of_row->touches(cell + t, weight + t, own, Mark::absent, moved);
     exists = whole;
   });
   return !exists;

@@ -23,8 +23,8 @@ namespace morf {
 
 // Whether no position of a pooled atom exists, and else what the atom makes of those that do.
 template <class Cell>
-std::optional<ValueOf<Cell>> value_of_existing(const Cell* row, const RowMask& mask, const std::uint32_t* cell, const double* weight,
-                                               std::size_t terms, const Operation& operation);
+std::optional<ValueOf<Cell>> value_of_existing(const Cell* row, const RowMask& mask, const std::uint32_t* cell,
+                                               const double* weight, std::size_t terms, const Operation& operation);
 
 // Asks whether atoms touch missing values of the rows of a table. Atoms of a subset stand for others, `columns`.
 class GapReader {
@@ -104,7 +104,8 @@ class GapProjection final : public Projection<Value> {
     bool found = false;
     for (std::size_t i = 0; i < row_count; ++i) {
       if (touching_[i]) continue;
-      range = found ? Range<Value>{std::min(range.min, values[i]), std::max(range.max, values[i])} : Range<Value>{values[i], values[i]};
+      range = found ? Range<Value>{std::min(range.min, values[i]), std::max(range.max, values[i])}
+                    : Range<Value>{values[i], values[i]};
       found = true;
     }
     if (!any) return;

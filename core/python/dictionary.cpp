@@ -87,6 +87,7 @@ void bind_dictionary(nb::module_& m) {
           "set_cumulative",
           [](Dictionary& self, const Vector<std::uint64_t>& cumulative) { self.set_cumulative(to_vector(cumulative)); },
           "cumulative"_a, "Set the cumulative probabilities of the components.")
+      .def("set_channel_axis", &Dictionary::set_channel_axis, "axis"_a, "Say that the order along an axis means nothing.")
       .def("set_subset", &Dictionary::set_subset, "atoms"_a, "Say how many atoms each tree draws for all of its nodes.")
       .def_prop_ro("layout", &Dictionary::layout, "What stands in a row for these atoms.")
       .def_prop_ro("has_operations", &Dictionary::has_operations, "Whether some atoms are not linear.")

@@ -55,7 +55,8 @@ void bind_table(nb::module_& m) {
         }
         return to_numpy(std::move(filled), x.shape(1));
       },
-      "x"_a, "shape"_a, "ordered_axes"_a, "Return samples whose missing values are filled in from their neighbours, or are zero.");
+      "x"_a, "shape"_a, "ordered_axes"_a,
+      "Return samples whose missing values are filled in from their neighbours, or are zero.");
   m.def(
       "hash_rows",
       [](const SampleArray& x) {

@@ -142,14 +142,15 @@ TEST(walks_follow_growth) {
         if (random.chance(0.3)) rule.max_leaf_nodes = 2 + random.index(20);
         Trees trees;
         const Bags bags(count, count, order);
-        grow_trees(table, dictionary, {random.bits()}, bags, nullptr, {.classes = classes, .class_count = 3}, rule, silent, trees);
+        grow_trees(table, dictionary, {random.bits()}, bags, nullptr, {.classes = classes, .class_count = 3}, rule, silent,
+                   trees);
         CHECK_EQUAL(trees.side.size(), trees.next.size());
         for (std::size_t node = 0; node < trees.next.size(); ++node) {
           CHECK_EQUAL(trees.side[node] != Side::none, trees.next[node] >= 0);
           ++sides[static_cast<int>(trees.side[node])];
         }
-        ForestNodes nodes{{0, static_cast<std::int64_t>(trees.next.size())}, trees.next, trees.threshold, trees.real_threshold,
-                          trees.side};
+        ForestNodes nodes{
+            {0, static_cast<std::int64_t>(trees.next.size())}, trees.next, trees.threshold, trees.real_threshold, trees.side};
         const Forest forest(dictionary.layout(), trees.atoms, nodes, trees.leaves);
         std::vector<std::int32_t> leaf(rows), applied(rows);
         forest.find_leaves(0, table, leaf.data());

@@ -153,8 +153,8 @@ TEST(narrow_columns_grow_the_same_trees) {
       const Forest forest(dictionary.layout(), fast.atoms,
                           {{0, static_cast<std::int64_t>(fast.next.size())}, fast.next, fast.threshold}, fast.leaves);
       std::vector<std::int32_t> in_subset(rows), in_rows(rows), in_tiles(rows);
-      subset.find_leaves(fast.next.data(), fast.threshold.data(), nullptr, fast.next.size(), fast.picked.data(), fast.picked.size(),
-                         in_subset.data());
+      subset.find_leaves(fast.next.data(), fast.threshold.data(), nullptr, fast.next.size(), fast.picked.data(),
+                         fast.picked.size(), in_subset.data());
       forest.find_leaves(0, by_row, in_rows.data());
       forest.find_leaves(0, tiled, in_tiles.data());
       CHECK(in_subset == in_rows);

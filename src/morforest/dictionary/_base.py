@@ -115,6 +115,8 @@ class ResolvedDictionary:
         """Make the core's dictionary; with `direct`, atoms use no prefix sums."""
         views = self.views()
         built = core.Dictionary(self.shape, direct, [view.to_core() for view in views])
+        if self.channel_axis is not None:
+            built.set_channel_axis(self.channel_axis)
         for part in self._components():
             built.set_views([views.index(view) for view in self._views_of(part)])
             built.set_pool(*part._pooling(self.samples))
