@@ -255,7 +255,7 @@ class Growth:
     max_leaf_nodes: int | None = None
     min_child_fraction: float = 0.0
     random_split_rate: float = 0.0
-    honest_prior: str = "prune"
+    honest_prior: str = "ignore"
     bits: int = 0
     penalties: tuple = ()  # of the combination that nodes learn; empty: none
 
@@ -543,12 +543,22 @@ def leaf_value(rows: Rows, criterion: str, centre: float = 0.0, bits: int = 0) -
 # --- forests ---------------------------------------------------------------------------------
 
 
+def mean_of_votes(trees: list[list[Node]], cells: np.ndarray, say) -> np.ndarray:
+    """The mean of what the leaf of each row says, over the trees whose leaf is filled.
+
+    Where none is, it is the mean over all leaves that are.
+    """
+    found = []
+    for row in cells:
+        leaves = [leaf_of(nodes, row) for nodes in trees]
+        if not any(len(leaf.says) for leaf in leaves):
+            leaves = [node for nodes in trees for node in nodes if node.is_leaf]
+        found.append(np.mean([say(leaf) for leaf in leaves if len(leaf.says)], axis=0))
+    return np.array(found)
+
+
 def posterior(trees: list[list[Node]], cells: np.ndarray) -> np.ndarray:
     """The mean over trees of the class frequencies in each row's leaf."""
-    n_classes = trees[0][0].rows.n_classes
-    total = np.zeros((len(cells), n_classes))
-    for nodes in trees:
-        for row, values in enumerate(cells):
-            rows = leaf_of(nodes, values).says
-            total[row] += np.array(rows.class_weights(), dtype=np.float64) / rows.weight
-    return total / len(trees)
+    return mean_of_votes(
+        trees, cells, lambda leaf: np.array(leaf.says.class_weights(), float) / leaf.says.weight
+    )

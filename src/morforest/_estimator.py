@@ -209,7 +209,9 @@ class BaseMorf(BaseEstimator):
         -----
         The result is a named tuple with the fields ``values`` and ``baseline``. Attributions are
         not Shapley values, and how a linear combination is shared depends on the units of its
-        features.
+        features. Where trees do not vote on a sample (``honest_prior="ignore"``), the average is
+        over those that do, and the split that silences a tree changes its expectation to the
+        baseline.
 
         Examples
         --------

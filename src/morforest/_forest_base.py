@@ -349,7 +349,7 @@ class Classification(ClassifierMixin, ClassLabels, BaseTrees):
     oob_score_: float
     oob_decision_function_: np.ndarray
     _criteria = ("gini", "entropy", "log_loss")
-    _priors = ("prune", "ignore", "uniform", "empirical")
+    _priors = ("ignore", "prune", "uniform", "empirical")
 
     def _store_out_of_bag(self, means: np.ndarray, seen: np.ndarray, target: np.ndarray) -> None:
         self.oob_decision_function_ = means
@@ -420,7 +420,7 @@ class Regression(RegressorMixin, BaseTrees):
     oob_score_: float
     oob_prediction_: np.ndarray
     _criteria = ("squared_error", "absolute_error", "poisson")
-    _priors = ("prune", "ignore", "empirical")
+    _priors = ("ignore", "prune", "empirical")
 
     def _read_target(self, y: Any, n_samples: int) -> np.ndarray:
         return validation.check_targets(y, n_samples, self.criterion)
