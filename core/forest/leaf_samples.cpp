@@ -242,12 +242,14 @@ void LeafSamples::quantiles_of(std::span<const Entry> entries, const std::int32_
                                std::span<const std::uint8_t> silent, const RankedTargets& targets, std::span<const double> level,
                                double* out) const {
   const double tolerance = std::ldexp(1.0, -36);
-  // Blocks are many enough for neighbouring targets not to wait for each other's sums, and few beside the shares of a sample.
+  // Blocks are many enough for neighbouring targets not to wait for each other's sums, and few beside the shares of a sample. Where
+  // there are few targets, each has a block, and nothing is left to sort.
   const int width = std::bit_width(targets.value.size()), blocks = static_cast<int>(std::bit_width(trees())) + 3;
-  const int shift = std::max(width - std::min(blocks, 10), 0);
+  const int shift = width <= std::min(blocks + 2, 10) ? 0 : std::max(width - std::min(blocks, 10), 0);
   std::vector<std::uint64_t> of_block((targets.value.size() >> shift) + 1), before(level.size());
   std::vector<std::uint8_t> wanted(of_block.size());
   std::vector<std::size_t> block(level.size());
+  std::vector<double> needed(level.size());
   using Share = std::pair<std::uint32_t, std::uint64_t>;  // the place of a target, and its weight
   std::vector<Share> shares, picked;
   for (std::size_t sample = 0; sample < samples; ++sample) {
@@ -257,7 +259,7 @@ void LeafSamples::quantiles_of(std::span<const Entry> entries, const std::int32_
     // Shares of a leaf are whole numbers that sum to about 2^bits, and those of all trees, or of all leaves, to less than 2^64.
     const double one = std::ldexp(1.0, 63 - static_cast<int>(std::bit_width(std::max(trees(), voices(leaves, silent)))));
     each_voice(entries, leaves, silent, [&](std::span<const Entry> list) {
-      if (shares.size() < count + list.size()) shares.resize(2 * (count + list.size()));
+      if (shift > 0 && shares.size() < count + list.size()) shares.resize(2 * (count + list.size()));
       const double scale = one / static_cast<double>(sum_weights(list));
       // Locals, because the compiler must take the others for places that are written to here.
       Share* to = shares.data() + count;
@@ -266,24 +268,31 @@ void LeafSamples::quantiles_of(std::span<const Entry> entries, const std::int32_
         // Below 2^63, so that the conversion is one instruction.
         const auto share = static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<double>(weight_of(entry)) * scale));
         const std::uint32_t rank = targets.rank[row_of(entry)];
-        *to++ = {rank, share};
+        if (shift > 0) *to++ = {rank, share};
         of_block[rank >> shift] += share;
         sum += share;
       }
       count += list.size();
       total += sum;
     });
-    const auto reached = [&](std::uint64_t up_to, double of) {
-      const double all = static_cast<double>(total);
-      return up_to > 0 && static_cast<double>(up_to) >= (of < 1.0 ? (of - tolerance) * all : all);
+    // What shares must sum to for each level. Sums are below 2^63, so that conversions are one instruction.
+    const double all = static_cast<double>(static_cast<std::int64_t>(total));
+    for (std::size_t i = 0; i < level.size(); ++i) needed[i] = level[i] < 1.0 ? (level[i] - tolerance) * all : all;
+    const auto reached = [](std::uint64_t up_to, double sum) {
+      return up_to > 0 && static_cast<double>(static_cast<std::int64_t>(up_to)) >= sum;
     };
     std::uint64_t up_to = 0;
     std::size_t at = 0;
     for (std::size_t i = 0; i < level.size(); ++i) {
-      while (!reached(up_to + of_block[at], level[i])) up_to += of_block[at++];
+      while (!reached(up_to + of_block[at], needed[i])) up_to += of_block[at++];
       block[i] = at;
       before[i] = up_to;
       wanted[at] = 1;
+    }
+    if (shift == 0) {
+      for (std::size_t i = 0; i < level.size(); ++i) out[sample * level.size() + i] = targets.value[block[i]];
+      std::fill(of_block.begin(), of_block.end(), 0);
+      continue;
     }
     picked.clear();
     for (const Share& share : std::span(shares).first(count))
@@ -296,7 +305,7 @@ void LeafSamples::quantiles_of(std::span<const Entry> entries, const std::int32_
         while (next->first >> shift < block[i]) ++next;
         up_to = before[i];
       }
-      for (bool behind = i == 0 || block[i] != block[i - 1]; behind || !reached(up_to, level[i]); behind = false) {
+      for (bool behind = i == 0 || block[i] != block[i - 1]; behind || !reached(up_to, needed[i]); behind = false) {
         rank = next->first;
         for (; next != picked.data() + picked.size() && next->first == rank; ++next) up_to += next->second;
       }
