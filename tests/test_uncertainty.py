@@ -181,7 +181,7 @@ def test_rows_that_all_trees_used_are_left_out():
 def variances(method, said, drawn, repeats, unused=1.0):
     if method == "jackknife":
         return _uncertainty.jackknife_variance(said, LeftOut.of(drawn, None), repeats)
-    return _uncertainty.infinitesimal_variance(said, drawn, repeats, unused)
+    return _uncertainty.infinitesimal_variance(said, _uncertainty.Draws(drawn, repeats, unused))
 
 
 @pytest.mark.parametrize("method", ["jackknife", "infinitesimal"])

@@ -14,6 +14,7 @@ from morforest._forest_weights import ForestWeights
 from morforest._parallel import over_rows
 from morforest._uncertainty import (
     Answers,
+    Draws,
     LeftOut,
     OutOfBag,
     TreeValues,
@@ -85,14 +86,15 @@ class ForestUncertainty(ForestWeights):
         """
         check.check_choice("method", method, ("jackknife", "infinitesimal"))
         values, left_out, known = self._left_out_samples("predict_std")
-        forest, drawn = self._fitted(), self._kept_samples().drawn
+        forest = self._fitted()
         if forest.n_trees < 2:
             raise ValueError(
                 "predict_std needs at least two trees: fit with a larger n_estimators."
             )
         X, _ = validation.check_samples(self, X, fitting=False)
+        draws = Draws(self._kept_samples().drawn, known.repeats, self._share_unused())
         if method == "infinitesimal":
-            values = TreeValues.of(forest, int(drawn.max()))
+            values = TreeValues.of(forest, int(draws.counts.max()))
         found = np.empty((2, len(X), forest.outputs))
 
         def estimate(part: slice, said: Answers) -> None:
@@ -101,16 +103,14 @@ class ForestUncertainty(ForestWeights):
                 if method == "jackknife":
                     found[:, part, k] = jackknife_variance(of_output, left_out, known.repeats)
                 else:
-                    found[:, part, k] = infinitesimal_variance(
-                        of_output, drawn, known.repeats, self._share_unused()
-                    )
+                    found[:, part, k] = infinitesimal_variance(of_output, draws)
 
         self._over_samples(X, values, left_out, estimate)
         negative = float(np.mean(found[0] < 0))
         if negative > MANY_NEGATIVE:
             warnings.warn(
                 f"{negative:.0%} of the variances were negative after the correction for "
-                f"{forest.n_trees} trees and {len(drawn[0])} training samples, and are set "
+                f"{forest.n_trees} trees and {len(draws.repeats)} training samples, and are set "
                 "to zero: use more trees, a smaller max_samples or a larger min_samples_leaf.",
                 UserWarning,
                 2,

@@ -67,7 +67,8 @@ class ForestWeights(BaseEnsemble):
         >>> model.predict([[0], [9]])
         array([1., 5.])
         """
-        samples, silent, parts = *self._samples_with_weights(), {}
+        samples, silent = self._samples_with_weights()
+        parts: dict[int, Any] = {}
         X, _ = validation.check_samples(self, X, fitting=False)
         self._check_size(X, samples, silent)
 

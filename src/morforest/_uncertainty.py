@@ -362,28 +362,46 @@ def jackknife_variance(
         return factor * (sum_rows(change) - sum_rows(noise) * of_trees), of_trees / trees
 
 
-def infinitesimal_variance(
-    said: Answers, drawn: np.ndarray, repeats: np.ndarray, unused: float
-) -> tuple[np.ndarray, np.ndarray]:
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """How often trees drew each training row."""
+
+    counts: np.ndarray  # (trees, rows)
+    repeats: np.ndarray  # how many samples each row stands for
+    unused: float  # share of the samples that a tree leaves out; one if it may draw them twice
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """Return the mean count of each row."""
+        found: np.ndarray = self.counts.mean(axis=0)
+        return found
+
+    @cached_property
+    def chance(self) -> float:
+        """Return the variance of the counts over trees, added up over all samples."""
+        spread = np.square(self.counts, dtype=np.float64).mean(axis=0) - np.square(self.mean)
+        return float(sum_rows((spread / self.repeats)[np.newaxis])[0])
+
+
+def infinitesimal_variance(said: Answers, draws: Draws) -> tuple[np.ndarray, np.ndarray]:
     """Return the same variances, the first by the infinitesimal jackknife.
 
-    A row counts as much as the predictions of trees depend on how often they have drawn it (trees,
-    rows). `unused` is the share of the samples that a tree does not draw where it draws without
-    replacement, and otherwise one.
+    A row counts as much as the predictions of trees depend on how often they have drawn it.
     """
-    rows = float(repeats.sum())
-    trees = said.counts().astype(np.float64)[:, np.newaxis]
+    rows = float(draws.repeats.sum())
+    trees = said.counts().astype(np.float64)
     mean, of_trees = said.spread()
     with np.errstate(divide="ignore", invalid="ignore"):
-        dependence = product(said.values, drawn) / trees
-        votes = np.ones(said.values.shape) if said.votes is None else said.votes.astype(np.float64)
-        dependence -= mean[:, np.newaxis] * (product(votes, drawn) / trees)
+        count = draws.mean[np.newaxis]
+        if said.votes is not None:
+            votes = said.votes.astype(np.float64)
+            count = product(votes, draws.counts) / trees[:, np.newaxis]
+        dependence = product(said.values, draws.counts) / trees[:, np.newaxis]
+        dependence -= mean[:, np.newaxis] * count
         dependence *= dependence
-        dependence /= repeats
-        counts = drawn.astype(np.float64)
-        spread = np.square(counts).mean(axis=0) - np.square(counts.mean(axis=0))
+        dependence /= draws.repeats
         # What the covariances of so few trees add to their squares by chance.
-        noise = sum_rows((spread / repeats)[np.newaxis])[0] * of_trees / np.square(trees[:, 0])
-        factor = 1.0 if unused == 1.0 else (rows - 1) / rows / unused**2
-        of_trees /= np.where(trees[:, 0] > 1, trees[:, 0] - 1.0, np.nan)
-        return factor * (sum_rows(dependence) - noise), of_trees / trees[:, 0]
+        noise = draws.chance * of_trees / np.square(trees)
+        factor = 1.0 if draws.unused == 1.0 else (rows - 1) / rows / draws.unused**2
+        of_trees /= np.where(trees > 1, trees - 1.0, np.nan)
+        return factor * (sum_rows(dependence) - noise), of_trees / trees
