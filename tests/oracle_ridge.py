@@ -16,19 +16,22 @@ def ridge(Z, y, weights, alpha):
     return solution[:p], solution[p]
 
 
-def left_out(Z, y, weights, alpha):
-    """The prediction for each row by the fit to all others."""
+def left_out(Z, y, weights, alpha, groups=None):
+    """The prediction for each row by the fit to all others, or to those of other groups."""
     found = np.empty(len(Z))
+    groups = np.arange(len(Z)) if groups is None else groups
     for i in range(len(Z)):
-        others = np.arange(len(Z)) != i
+        others = groups != groups[i]
         coef, intercept = ridge(Z[others], y[others], weights[others], alpha)
         found[i] = Z[i] @ coef + intercept
     return found
 
 
-def choose(Z, Y, weights, alphas):
+def choose(Z, Y, weights, alphas, groups=None):
     """The penalty of the lowest weighted mean of squared leave-one-out errors, and the fit."""
-    predictions = [np.column_stack([left_out(Z, y, weights, a) for y in Y.T]) for a in alphas]
+    predictions = [
+        np.column_stack([left_out(Z, y, weights, a, groups) for y in Y.T]) for a in alphas
+    ]
     losses = [weights @ ((Y - p) ** 2).sum(axis=1) for p in predictions]
     best = next(i for i, loss in enumerate(losses) if loss <= min(losses) * (1 + 1e-9))
     fits = [ridge(Z, y, weights, alphas[best]) for y in Y.T]

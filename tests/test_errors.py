@@ -69,7 +69,7 @@ BAD_X = {
     "no columns": (np.empty((120, 0)), ValueError, r"0 feature.*\(120, 0\)"),
     "no images": (np.empty((0, 3, 3)), ValueError, r"\(0, 3, 3\)"),
     "empty images": (np.empty((120, 3, 0)), ValueError, r"\(120, 3, 0\)"),
-    "sparse": (sp.csr_matrix(np.eye(120)), TypeError, "[Ss]parse"),
+    "sparse and complex": (sp.csr_matrix(np.eye(120) * 1j), ValueError, "[Cc]omplex"),
     "seventeen axes": (np.zeros((120, *[1] * 17)), ValueError, "16 axes"),
     "dates": (np.full((120, 2), "2020-01-01", dtype="M8[s]"), (ValueError, TypeError), "X|dtype"),
     "a mask": (np.ma.masked_greater(samples()[0], 98), ValueError, "X has .* masked values.*fill"),

@@ -263,3 +263,17 @@ def test_coarse_columns_are_told(offset):
 def test_bad_parameters_are_named(parameters, message):
     with pytest.raises((ValueError, TypeError), match=message):
         AtomFeatures(**parameters).fit(samples())
+
+
+def test_weights_count_where_biases_are_drawn():
+    X = np.random.default_rng(0).normal(size=(40, 30))
+    weights = np.random.default_rng(1).integers(0, 4, 40)
+    features = AtomFeatures(Haar(1, 5, pool="proportion"), 100, random_state=0)
+    repeated = features.fit(np.repeat(X, weights, axis=0)).transform(X)
+    np.testing.assert_array_equal(features.fit(X, sample_weight=weights).transform(X), repeated)
+    np.testing.assert_array_equal(
+        features.fit(X, None, weights / 2).transform(X), (features.fit(X[weights > 0]).transform(X))
+    )
+    assert (features.fit(X).transform(X) != repeated).any()
+    with pytest.raises(ValueError, match="sample_weight has negative values"):
+        features.fit(X, sample_weight=-weights)

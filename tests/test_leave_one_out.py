@@ -36,6 +36,22 @@ def test_it_is_what_refits_find(n, p, weighted, block, monkeypatch):
         np.testing.assert_allclose(found.left_out, left_out, atol=1e-8)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n", "p"), [(2, 9), (3, 2), (12, 30), (13, 12), (30, 7), (30, 60)])
+@pytest.mark.parametrize("groups", [2, 5, 100])
+def test_groups_are_left_out_together(n, p, groups, weighted):
+    Z, Y, weights = problem(n, p)
+    weights = weights if weighted else np.ones(n)
+    label = np.arange(n) % groups * 3 - 1
+    for alphas in (ALPHAS, *ALPHAS[:, None]):
+        found = fit_ridge(Z, Y, weights, alphas, label)
+        alpha, coef, intercept, left_out = oracle.choose(Z.astype(float), Y, weights, alphas, label)
+        assert found.alpha == alpha
+        np.testing.assert_allclose(found.coef, coef, atol=1e-7)
+        np.testing.assert_allclose(found.intercept, intercept, atol=1e-7)
+        np.testing.assert_allclose(found.left_out, left_out, atol=1e-6)
+
+
 @pytest.mark.parametrize(("n", "p"), [(40, 100), (100, 40)])
 def test_scikit_learn_finds_the_same(n, p):
     Z, Y, weights = problem(n, p)

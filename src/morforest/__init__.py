@@ -1,6 +1,7 @@
 """Random forests for data with shape: images, time series, EEG, volumes."""
 
 from morforest._attribution import Attributions
+from morforest._data_scale import DataScaleWarning
 from morforest._polytope import Polytope
 from morforest._splits import Splits, TreeSplits
 from morforest.augment import ImageCopies, SeriesCopies
@@ -39,6 +40,7 @@ __all__ = [
     "Attributions",
     "Axis",
     "ConsistencyReport",
+    "DataScaleWarning",
     "Difference",
     "Gradient",
     "Haar",

@@ -58,6 +58,22 @@ def name_of(
     return " ".join(words)
 
 
+def in_columns(weights: np.ndarray, names: Sequence[str]) -> str:
+    """Write a weighted sum of named columns, such as "age - 2 children"."""
+    if not len(weights):
+        return "nothing"
+    if len(weights) > MOST_NAMED:
+        return f"sum of {len(weights)} features from {names[0]} to {names[-1]}"
+    words = ""
+    for weight, name in zip(weights.tolist(), names, strict=True):
+        size = "" if abs(weight) == 1 else f"{abs(weight):.4g} "
+        if words:
+            words += f" {'-' if weight < 0 else '+'} {size}{name}"
+        else:
+            words = f"{'-' if weight < 0 else ''}{size}{name}"
+    return words
+
+
 def _shape_of(values: np.ndarray, index: Index, places: Sequence[int]) -> str:
     """Say what an atom looks like: a feature, a patch, boxes side by side or apart, a sum."""
     low = [int(i.min()) for i in index]

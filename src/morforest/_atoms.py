@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from morforest._arrays import narrow, read_numbers, refusing, widen
-from morforest._atom_names import name_of
+from morforest._atom_names import MOST_NAMED, in_columns, name_of
 from morforest._fixed_point import CellFormat, require_format
 from morforest._native import core
 from morforest.dictionary._views import KINDS, RAW, View
@@ -503,8 +503,13 @@ class AtomList:
 
     # -- names
 
-    def names(self, shift: int, channel_axis: int | None) -> Iterator[str]:
-        """Yield a description of each atom, such as "haar(1,-1) width 4 channel 2 max"."""
+    def names(
+        self, shift: int, channel_axis: int | None, columns: np.ndarray | None = None
+    ) -> Iterator[str]:
+        """Yield a description of each atom, such as "haar(1,-1) width 4 channel 2 max".
+
+        A plain sum of a few features is written with the names of the columns, if these are given.
+        """
         layout = self.layout
         matrix, moved, operation = self.matrix(), self.windows(), self.operations()
         matrix.sort_indices()
@@ -513,6 +518,10 @@ class AtomList:
             terms = slice(matrix.indptr[atom], matrix.indptr[atom + 1])
             index = np.unravel_index(matrix.indices[terms], (len(layout.views), *layout.shape))
             values = matrix.data[terms]
+            plain_sum = operation[atom] == NONE and not index[0].any() and layout.views[0] == RAW
+            if columns is not None and plain_sum and 0 < len(values) <= MOST_NAMED:
+                yield in_columns(values, columns[matrix.indices[terms]].tolist())
+                continue
             if operation[atom] == VARIANCE:  # the others are squares
                 plain = np.array([not view.squares for view in layout.views])[index[0]]
                 index, values = tuple(i[plain] for i in index), values[plain]

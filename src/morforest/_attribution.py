@@ -17,8 +17,15 @@ LARGEST_SHIFT = 1000  # of amounts, whose powers of two must be numbers
 HELD_VALUES = 1 << 22  # contributions of columns, before they go on to features
 
 
-class Attributions(NamedTuple):
+class _Attributions(NamedTuple):
+    values: np.ndarray
+    baseline: float | np.ndarray
+
+
+class Attributions(_Attributions):
     """Contributions of features, and what they are added to.
+
+    A named tuple of the values and the baseline.
 
     Attributes
     ----------
@@ -28,10 +35,12 @@ class Attributions(NamedTuple):
     baseline : float or ndarray of shape (n_classes,)
         What the model expects of a sample that it knows nothing about. With the sum of a sample's
         values it is the prediction.
+    feature_names : ndarray of str or None
+        Names of the columns, in the order of the second axis of the values, if the model was fitted
+        on a data frame.
     """
 
-    values: np.ndarray
-    baseline: float | np.ndarray
+    feature_names: np.ndarray | None = None
 
 
 def attribute(
@@ -72,12 +81,20 @@ def attribute(
 
 
 def shaped(
-    values: np.ndarray, baseline: np.ndarray, shape: tuple[int, ...], classes: bool
+    values: np.ndarray,
+    baseline: np.ndarray,
+    shape: tuple[int, ...],
+    classes: bool,
+    feature_names: np.ndarray | None = None,
 ) -> Attributions:
     """Give flat contributions (n, features, outputs) the shape of the samples.
 
     A single output has no axis, unless it is a class.
     """
     if values.shape[2] == 1 and not classes:
-        return Attributions(values.reshape(-1, *shape), float(baseline[0]))
-    return Attributions(values.reshape(-1, *shape, values.shape[2]), baseline)
+        found = Attributions(values.reshape(-1, *shape), float(baseline[0]))
+    else:
+        found = Attributions(values.reshape(-1, *shape, values.shape[2]), baseline)
+    if len(shape) == 1:
+        found.feature_names = feature_names
+    return found

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from morforest._fixed_point import to_core_dtype
+from morforest._fixed_point import blocks, core_dtype
+from morforest._groups import GroupBagging
 from morforest._grow import grow_trees, sum_out_of_bag
 from morforest._native import core
 from morforest._training import (
@@ -40,6 +41,7 @@ def try_dictionaries(
     both left out, and the product of their errors stands for a square: the chance of single trees
     cancels in it, so that few trees say what many would. Classes are scored by one minus half their
     Brier score, which is 1 for certain and right and 0 for certain and wrong; numbers by R squared.
+    Where samples have groups, each tree leaves whole groups out.
     """
     data = _merge_equal_rows(data)
     data = data.of(_some_rows(data))
@@ -84,12 +86,14 @@ def _errors_out_of_bag(
             criterion="gini" if data.n_classes else "squared_error",
             max_features=FEW_CANDIDATES if resolved.n_shared_atoms else "auto",
         ),
-        bagging=BaggingSettings(bootstrap=True),
+        bagging=BaggingSettings(bootstrap=data.groups is None),
         n_jobs=n_jobs,
     )
     with warnings.catch_warnings():  # the dictionary that is chosen will warn again
         warnings.filterwarnings("ignore", "X spans many orders of magnitude", UserWarning)
         task = prepare_forest(data, resolved, settings)
+    if data.groups is not None:
+        task = replace(task, bagging=GroupBagging.of(task.bagging, data.groups))
     forest = task.assemble(list(grow_trees(task, range(trees), n_jobs, verbose=0)), before=None)
     errors = []
     for half in (range(trees // 2), range(trees // 2, trees)):
@@ -99,21 +103,33 @@ def _errors_out_of_bag(
     return errors
 
 
+def _hashes(X: np.ndarray) -> np.ndarray:
+    """Return a hash of each row; sparse rows are made dense some at a time."""
+    dtype = core_dtype(X)
+    found = np.empty(len(X), dtype=np.uint64)
+    for part in blocks(X.shape):
+        found[part] = core.hash_rows(np.ascontiguousarray(X[part], dtype=dtype))
+    return found
+
+
 def _merge_equal_rows(data: TrainingData) -> TrainingData:
     """Let one row stand for all that are equal, with the sum of their weights.
 
     Of equal rows some would be in the bag of nearly every tree, which would then know the answer
     for the others: the score would say how well a dictionary remembers.
     """
-    hashes = core.hash_rows(to_core_dtype(data.X))
-    order = np.lexsort((data.target, hashes))
+    hashes = _hashes(data.X)
+    # Those of different groups may be on both sides.
+    groups = np.zeros(len(hashes), dtype=np.int64) if data.groups is None else data.groups
+    order = np.lexsort((data.target, hashes, groups))
     new = (np.diff(hashes[order]) != 0) | (np.diff(data.target[order]) != 0)
+    new |= np.diff(groups[order]) != 0
     if new.all():
         return data
     begin = np.flatnonzero(np.concatenate([[True], new]))
     weights = np.ones(len(data.X)) if data.weights is None else data.weights
     # Equal rows are added in order of their weights, so that the order of the rows does not matter.
-    order = np.lexsort((weights, data.target, hashes))
+    order = np.lexsort((weights, data.target, hashes, groups))
     merged = data.of(order[begin])
     return replace(merged, weights=np.add.reduceat(weights[order], begin))
 
@@ -125,7 +141,7 @@ def _some_rows(data: TrainingData) -> np.ndarray:
         return np.arange(rows)
     classes = data.target if data.n_classes else np.zeros(rows, dtype=int)
     share = min(max(FEW_ROWS, rows // 2), MOST_ROWS) / rows
-    order = np.argsort(core.hash_rows(to_core_dtype(data.X)))
+    order = np.argsort(_hashes(data.X))
     chosen = []
     for k in np.unique(classes):
         of_class = order[classes[order] == k]

@@ -67,29 +67,33 @@ class BaseBoosting(BaseEnsemble):
     _folds_may_be_chosen = False  # by calibration_folds="auto"
     _correction: float = 0.0  # added to the baseline, so that a quantile covers what it says
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the rounds to training samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Training samples of any rank, or flat rows.
+            Training samples of any rank, or flat rows, which may be a sparse matrix.
         y : array-like of shape (n_samples,)
             Class labels, or numbers for regression.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weight of each sample. Whole numbers of a mean up to 64 mean that samples are repeated
             so many times; other weights multiply the loss of a sample.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Label of the group of each sample, such as the patient. Samples of one group are held
+            out together, by `early_stopping`, by `calibration_folds`, and where
+            ``dictionary="auto"`` tries dictionaries. None makes each sample a group of its own.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        return super().fit(X, y, sample_weight)
+        return self._keep_if_failed(lambda: self._fit(X, y, sample_weight, groups))
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> None:
         self._check_parameters()
-        data = self._read(X, y, sample_weight)
+        data = self._read(X, y, sample_weight, groups)
         chosen = self._choose_dictionary(data)
         guided = self.dictionary is None and len(data.shape) == 1
         if guided:
@@ -100,7 +104,7 @@ class BaseBoosting(BaseEnsemble):
             self._seed = seed_from(self.random_state)
         else:
             self._check_earlier(before, data.shape)
-        folds = self._count_folds(len(data.X))
+        folds = self._count_folds(data)
         first = before.n_trees if before else 0
         if first == self.max_iter:
             warnings.warn("warm_start with the same max_iter adds no rounds.", UserWarning, 3)
@@ -121,7 +125,7 @@ class BaseBoosting(BaseEnsemble):
         if folds is None:
             self._run_rounds(task, first, resolved, int(self.max_iter))
             return
-        dealt = deal_folds(task.order, data.target if data.n_classes else None, folds)
+        dealt = deal_folds(task.order, data.target if data.n_classes else None, folds, data.groups)
         left_out = self._cross_fit(
             task, dealt, settings, self._stops_early(), keep=bool(data.n_classes)
         )
@@ -140,7 +144,7 @@ class BaseBoosting(BaseEnsemble):
             return bool(self._loss_name()[0] == "quantile")
         return self.calibration_folds is not None
 
-    def _count_folds(self, samples: int) -> int | None:
+    def _count_folds(self, data: TrainingData) -> int | None:
         """Return the number of folds, or None."""
         if not self._asks_for_folds():
             return None
@@ -150,12 +154,14 @@ class BaseBoosting(BaseEnsemble):
                 "added rounds would need new models of the folds. Set one of them to None or "
                 "False."
             )
+        samples = len(data.X) if data.groups is None else len(np.unique(data.groups))
         if isinstance(self.calibration_folds, str):
             return min(DEFAULT_FOLDS, samples) if samples > 1 else None
         assert self.calibration_folds is not None
         if self.calibration_folds > samples:
+            what = "samples" if data.groups is None else "groups"
             raise ValueError(
-                f"calibration_folds={self.calibration_folds} must not exceed the {samples} samples."
+                f"calibration_folds={self.calibration_folds} must not exceed the {samples} {what}."
             )
         return int(self.calibration_folds)
 
@@ -409,7 +415,8 @@ class BaseBoosting(BaseEnsemble):
         baseline = self._baseline + baseline
         if self._exponent:
             values, baseline = np.ldexp(values, self._exponent), np.ldexp(baseline, self._exponent)
-        return shaped(values, baseline, forest.sample_shape, classes=False)
+        names = getattr(self, "feature_names_in_", None)
+        return shaped(values, baseline, forest.sample_shape, classes=False, feature_names=names)
 
 
 def check_boosting(model: BaseBoosting) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from morforest._arrays import refusing, widen
+from morforest._groups import deal_groups
 from morforest._grown_trees import GrownTrees, assemble
 from morforest._loading import LARGEST_EXPONENT, is_finite, require
 from morforest._losses import exp
@@ -33,8 +34,15 @@ class CrossFit:
     baselines: np.ndarray  # of the models (folds, outputs)
 
 
-def deal_folds(order: np.ndarray, classes: np.ndarray | None, folds: int) -> list[np.ndarray]:
-    """Deal rows out to folds in turn: class by class, in canonical order within each."""
+def deal_folds(
+    order: np.ndarray, classes: np.ndarray | None, folds: int, groups: np.ndarray | None = None
+) -> list[np.ndarray]:
+    """Deal rows out to folds in turn: class by class, in canonical order within each.
+
+    Rows of one group are not parted; see `deal_groups`.
+    """
+    if groups is not None:
+        return deal_groups(groups, classes, folds)
     if classes is not None:
         order = order[np.argsort(classes[order], kind="stable")]
     return [np.sort(order[fold::folds]).astype(np.int64) for fold in range(folds)]

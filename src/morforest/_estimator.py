@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from morforest import _parameters as check
 from morforest import _validation as validation
 from morforest._attribution import Attributions, attribute, shaped
 from morforest._auto import best_name, try_dictionaries
+from morforest._data_scale import Sizes
 from morforest._importance import impurity_decrease, split_shares
 from morforest._loading import check_trees, restore
 from morforest._model import Forest
@@ -43,6 +45,7 @@ class BaseMorf(BaseEstimator):
     max_features_: int
     dictionary_scores_: dict[str, float]
     _forest: Forest | None = None
+    _sizes: Sizes | None = None  # of the training samples
     _seed: int
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -51,7 +54,7 @@ class BaseMorf(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Training samples of any rank, or flat rows.
+            Training samples of any rank, or flat rows, which may be a sparse matrix.
         y : array-like of shape (n_samples,)
             Class labels, or numbers for regression.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -64,12 +67,18 @@ class BaseMorf(BaseEstimator):
         self : object
             The fitted estimator.
         """
+        return self._keep_if_failed(lambda: self._fit(X, y, sample_weight))
+
+    def _keep_if_failed(self, fit: Callable[[], None]) -> Self:
+        """Fit; if that fails, leave the estimator as it was.
+
+        Only trees in hand at an interrupt are kept, for those who said with warm_start that they
+        would add to them.
+        """
         state = self.__dict__.copy()
         try:
-            self._fit(X, y, sample_weight)
+            fit()
         except BaseException as error:
-            # A failed fit leaves the estimator as it was. Only trees in hand at an interrupt are
-            # kept, for those who said with warm_start that they would add to them.
             grown = self._forest is not state.get("_forest")
             if not (isinstance(error, KeyboardInterrupt) and self._continues() and grown):
                 self.__dict__ = state
@@ -98,13 +107,20 @@ class BaseMorf(BaseEstimator):
         check.check_integer("max_leaf_nodes", self.max_leaf_nodes, 2, none=True)
         check.check_random_state("random_state", self.random_state)
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+    def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> TrainingData:
         """Check training samples, and leave out those of weight zero."""
         X, shape = validation.check_samples(self, X, fitting=True)
         target = self._read_target(y, len(X))
         weights = validation.check_weights(sample_weight, len(X))
         data = TrainingData(
-            X, target, weights, shape, self.channel_axis, self._classes(), n_given=len(X)
+            X,
+            target,
+            weights,
+            shape,
+            self.channel_axis,
+            self._classes(),
+            n_given=len(X),
+            groups=validation.check_groups(groups, len(X)),
         )
         if weights is not None and not weights.all():  # these rows are as if they were not there
             data = data.of(np.flatnonzero(weights))
@@ -207,7 +223,8 @@ class BaseMorf(BaseEstimator):
 
         Notes
         -----
-        The result is a named tuple with the fields ``values`` and ``baseline``. Attributions are
+        The result is a named tuple with the fields ``values`` and ``baseline``, and after a fit on
+        a data frame it knows the names of its columns, ``feature_names``. Attributions are
         not Shapley values, and how a linear combination is shared depends on the units of its
         features. Where trees do not vote on a sample (``honest_prior="ignore"``), the average is
         over those that do, and the split that silences a tree changes its expectation to the
@@ -224,7 +241,8 @@ class BaseMorf(BaseEstimator):
         forest = self._fitted()
         X, _ = validation.check_samples(self, X, fitting=False)
         values, baseline = attribute(forest, X, self._jobs(), mean=True)
-        return shaped(values, baseline, forest.sample_shape, bool(forest.class_count))
+        names = getattr(self, "feature_names_in_", None)
+        return shaped(values, baseline, forest.sample_shape, bool(forest.class_count), names)
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -232,7 +250,8 @@ class BaseMorf(BaseEstimator):
 
         The decrease of each split is spread over the features of its atom, in proportion to the
         absolute values of their weights. It is measured on training data: it shows what the model
-        uses, favours features that offer many thresholds, and is no test of significance.
+        uses, favours features that offer many thresholds, and is no test of significance. After a
+        fit on a data frame, shares are in the order of ``feature_names_in_``.
         """
         return impurity_decrease(self._fitted())
 
@@ -263,7 +282,7 @@ class BaseMorf(BaseEstimator):
         >>> model.splits_[0].atoms.toarray()
         array([[0., 1.]])
         """
-        return Splits(self._fitted())
+        return Splits(self._fitted(), getattr(self, "feature_names_in_", None))
 
     def polytope(self, tree: int, leaf: int, *, simplify: bool = True) -> Polytope:
         """Return the linear inequalities that the samples of a leaf satisfy, and no others.
@@ -330,6 +349,12 @@ class BaseMorf(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._forest is not None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = True
+        return tags
 
 
 class BaseEnsemble(BaseMorf):

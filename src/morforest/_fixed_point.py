@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from morforest._native import core
+from morforest._sparse import SparseRows
 from morforest.dictionary._base import Bounds
 from morforest.dictionary._views import RAW, View
 
@@ -111,6 +112,8 @@ def core_dtype(X: np.ndarray) -> type:
 def to_core_dtype(X: np.ndarray) -> np.ndarray:
     """Convert to the nearest of the core's input types, C-contiguous."""
     dtype = core_dtype(X)
+    if isinstance(X, SparseRows):  # whose parts are converted when they are needed
+        return X
     with np.errstate(over="ignore"):
         converted: np.ndarray = np.ascontiguousarray(X, dtype=dtype)
     if X.dtype.itemsize > 8 and not np.isfinite(converted).all():

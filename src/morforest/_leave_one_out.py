@@ -8,7 +8,8 @@ for each column of Y. The prediction for a row by the fit without that row is kn
 its residual is r_i / d_i, where r = (I - H) y is the residual of the whole fit, H the matrix that
 turns targets into fitted values, and d the diagonal of I - H, all in coordinates in which row i is
 multiplied by sqrt(w_i). One eigendecomposition, of a matrix of min(n - 1, p) rows, serves all
-penalties and all columns of Y.
+penalties and all columns of Y. Where rows are left out in groups, the residuals of a group are
+D^-1 r, where D is the block of I - H of its rows.
 """
 
 from __future__ import annotations
@@ -31,11 +32,20 @@ class RidgeFit:
     alpha: float
     coef: np.ndarray  # (p, targets)
     intercept: np.ndarray  # (targets,)
-    left_out: np.ndarray  # (n, targets): for each row, the prediction of the fit without that row
+    # (n, targets): for each row, the prediction of the fit without that row, or without its group
+    left_out: np.ndarray
 
 
-def fit_ridge(Z: np.ndarray, Y: np.ndarray, weights: np.ndarray, alphas: np.ndarray) -> RidgeFit:
+def fit_ridge(
+    Z: np.ndarray,
+    Y: np.ndarray,
+    weights: np.ndarray,
+    alphas: np.ndarray,
+    groups: np.ndarray | None = None,
+) -> RidgeFit:
     """Fit the penalty of the lowest weighted mean of squared leave-one-out errors.
+
+    With `groups`, of which there are two or more, rows are left out with all others of their group.
 
     Weights are positive. Of penalties with equal errors the first wins. A single row leaves
     nothing to predict it from: its leave-one-out prediction is NaN, and the largest penalty wins.
@@ -45,15 +55,21 @@ def fit_ridge(Z: np.ndarray, Y: np.ndarray, weights: np.ndarray, alphas: np.ndar
         nothing = np.zeros((Z.shape[1], Y.shape[1]))
         return RidgeFit(float(alphas.max()), nothing, mean, np.full(Y.shape, math.nan))
     solve = _by_rows if len(Z) - 1 <= Z.shape[1] else _by_columns
-    best, coef, errors = solve(Z, Y - mean, weights, alphas)
+    together = None
+    if groups is not None:
+        together = [np.flatnonzero(groups == group) for group in np.unique(groups)]
+    best, coef, errors = solve(Z, Y - mean, weights, alphas, together)
     intercept = mean - _column_means(Z, weights) @ coef
     return RidgeFit(float(alphas[best]), coef, intercept, Y - errors)
 
 
+Groups = list[np.ndarray] | None  # the rows of each group, which are left out together
 Solution = tuple[int, np.ndarray, np.ndarray]  # number of the penalty, coef, left-out residuals
 
 
-def _by_rows(Z: np.ndarray, Y: np.ndarray, weights: np.ndarray, alphas: np.ndarray) -> Solution:
+def _by_rows(
+    Z: np.ndarray, Y: np.ndarray, weights: np.ndarray, alphas: np.ndarray, groups: Groups
+) -> Solution:
     """Solve by the Gram matrix of the rows, for no more rows than columns.
 
     The intercept is removed by a reflection that maps sqrt(w) to one axis, whose row and column are
@@ -89,10 +105,16 @@ def _by_rows(Z: np.ndarray, Y: np.ndarray, weights: np.ndarray, alphas: np.ndarr
     losses = np.empty(len(alphas))
     for i in range(len(alphas)):  # residuals over alpha, as is the diagonal
         residual = Q @ (turned * shrinkage[:, i, None])
-        losses[i] = ((residual / diagonal[:, i, None]) ** 2).sum()
+        if groups is None:
+            losses[i] = ((residual / diagonal[:, i, None]) ** 2).sum()
+        else:
+            losses[i] = (_of_groups(Q, shrinkage[:, i], residual, groups) ** 2).sum()
     best = _first_lowest(losses)
     residual = Q @ (turned * shrinkage[:, best, None])
-    errors = residual / (diagonal[:, best] * root)[:, None]
+    if groups is None:
+        errors = residual / (diagonal[:, best] * root)[:, None]
+    else:
+        errors = _of_groups(Q, shrinkage[:, best], residual, groups) / root[:, None]
     dual = residual * root[:, None]
     coef = np.empty((Z.shape[1], Y.shape[1]))
     for columns in _slices(Z.shape[1], n):
@@ -100,7 +122,20 @@ def _by_rows(Z: np.ndarray, Y: np.ndarray, weights: np.ndarray, alphas: np.ndarr
     return best, coef, errors
 
 
-def _by_columns(Z: np.ndarray, Y: np.ndarray, weights: np.ndarray, alphas: np.ndarray) -> Solution:
+def _of_groups(
+    Q: np.ndarray, shrinkage: np.ndarray, residual: np.ndarray, groups: list[np.ndarray]
+) -> np.ndarray:
+    """Return the residuals of each group by the fit without it, where I - H = Q shrinkage Q'."""
+    found = np.empty_like(residual)
+    for rows in groups:
+        part = Q[rows]
+        found[rows] = np.linalg.solve((part * shrinkage) @ part.T, residual[rows])
+    return found
+
+
+def _by_columns(
+    Z: np.ndarray, Y: np.ndarray, weights: np.ndarray, alphas: np.ndarray, groups: Groups
+) -> Solution:
     """Solve by the covariance of the columns, for more rows than columns.
 
     Rows come in blocks, twice: what is kept of each row is its residual and diagonal alone.
@@ -124,6 +159,16 @@ def _by_columns(Z: np.ndarray, Y: np.ndarray, weights: np.ndarray, alphas: np.nd
     # direction that is shrunk least.
     total = weights.sum()
     rest = np.maximum(total - weights, weights.min()) / total
+    if groups is not None:
+        best, errors = _groups_by_columns(
+            ((Z[rows] - means) * root[rows, None] @ vectors for rows in groups),
+            scaled,
+            root,
+            (values, alphas),
+            turned,
+            groups,
+        )
+        return best, vectors @ (turned * shrinkage[:, best, None]), errors
     diagonal = np.empty((n, len(alphas)))
     losses = np.zeros(len(alphas))
     for rows in _slices(n, p):
@@ -140,6 +185,39 @@ def _by_columns(Z: np.ndarray, Y: np.ndarray, weights: np.ndarray, alphas: np.nd
         errors[rows] = Y[rows] - (Z[rows] - means) @ coef
     errors /= diagonal[:, best, None]
     return best, coef, errors
+
+
+def _groups_by_columns(
+    blocks: Iterator[np.ndarray],
+    scaled: np.ndarray,
+    root: np.ndarray,
+    spectrum: tuple[np.ndarray, np.ndarray],
+    turned: np.ndarray,
+    groups: list[np.ndarray],
+) -> tuple[int, np.ndarray]:
+    """Return the best penalty, and the residuals of each group by the fit without it.
+
+    Eigenvalues of a block of I - H are at least those of a group along the direction that is shrunk
+    least; rounding must not make them smaller.
+    """
+    values, alphas = spectrum
+    total = float((root**2).sum())
+    losses = np.zeros(len(alphas))
+    found = np.empty((len(alphas), *scaled.shape))
+    for rows, block in zip(groups, blocks, strict=True):
+        share = root[rows] ** 2
+        rest = max(total - share.sum(), share.min()) / total
+        for i, alpha in enumerate(alphas):
+            shrinkage = 1.0 / (values + alpha)
+            system = np.eye(len(rows)) - np.outer(root[rows], root[rows]) / total
+            system -= (block * shrinkage) @ block.T
+            size, turn = np.linalg.eigh(system)
+            size = np.maximum(size, rest * alpha / (values[-1] + alpha))
+            residual = scaled[rows] - block @ (turned * shrinkage[:, None])
+            found[i, rows] = turn @ ((turn.T @ residual) / size[:, None])
+            losses[i] += (found[i, rows] ** 2).sum()
+    best = _first_lowest(losses)
+    return best, found[best] / root[:, None]
 
 
 def _first_lowest(losses: np.ndarray) -> int:

@@ -168,6 +168,7 @@ def check_samples_seen(estimator: Any, shape: tuple[int, ...]) -> None:
     require(
         type(features) is int and features == math.prod(shape), f"samples of {features!r} features"
     )
+    require(estimator._sizes is None or _are_sizes(estimator._sizes), "the sizes of samples")
     if hasattr(estimator, "feature_names_in_"):
         names = estimator.feature_names_in_
         require(
@@ -176,6 +177,14 @@ def check_samples_seen(estimator: Any, shape: tuple[int, ...]) -> None:
             and all(isinstance(name, str) for name in names.tolist()),
             "feature_names_in_ do not fit the features",
         )
+
+
+def _are_sizes(sizes: Any) -> bool:
+    """Say whether these are sizes and peaks of training samples."""
+    if type(sizes) is not tuple or len(sizes) != 4 or not all(map(is_finite, sizes)):
+        return False
+    small, large, low, high = sizes
+    return bool(0 < small <= large <= high and small <= low <= high)
 
 
 def check_labels(classes: Any) -> int:

@@ -13,10 +13,11 @@ import scipy.sparse as sp
 from morforest._arrays import narrow, read_numbers, refusing, widen
 from morforest._atoms import AtomList
 from morforest._columns import COLUMN_CELLS, COMBINED_CELLS, Columns
-from morforest._fixed_point import CellFormat, cells_for
+from morforest._fixed_point import CellFormat, cells_for, core_dtype
 from morforest._native import core
-from morforest._parallel import count_jobs, over_even_parts, over_rows
+from morforest._parallel import count_jobs, over_blocks, over_even_parts, over_rows
 from morforest._pickling import LEAF_TYPES, pack, unpack
+from morforest._sparse import SparseRows
 from morforest._validation import MAX_CLASSES, MAX_TARGET
 
 ROWS_PER_JOB = 256  # below this a call is not worth a thread
@@ -204,6 +205,16 @@ class Forest:
             return
         cells = cells_for(X, self.cell_format, self._core.takes_bytes)
         arguments = (cells.cell_type, cells.shift, cells.limit, cells.extra_bits, *more)
+        if isinstance(X, SparseRows):
+            dtype = core_dtype(X)
+            over_blocks(
+                lambda part: method(
+                    np.ascontiguousarray(X[part], dtype=dtype), *arguments, out[part]
+                ),
+                X.shape,
+                n_jobs,
+            )
+            return
         jobs = 1
         if len(X) >= 2 * ROWS_PER_JOB:
             jobs = count_jobs(n_jobs, len(X) // ROWS_PER_JOB)

@@ -12,7 +12,9 @@ from sklearn.utils import check_array
 from morforest import _parameters as check
 from morforest._atoms import NONE, OPERATIONS, AtomList
 from morforest._fixed_point import extra_bits, to_core_dtype
+from morforest._inputs import read_samples
 from morforest._model import Forest
+from morforest._sparse import SparseRows
 from morforest._validation import refuse_masked
 from morforest.dictionary._views import RAW, View
 
@@ -82,14 +84,24 @@ class Polytope:
             Whether each sample is one of the leaf's.
         """
         refuse_masked("X", X)
-        samples = check_array(X, dtype="numeric", allow_nd=True)
+        given = read_samples(X, "the model")
+        samples = check_array(given, dtype="numeric", allow_nd=True, accept_sparse="csr")
         shape = self._path.sample_shape
+        if sp.issparse(samples):
+            samples = SparseRows(samples)
+        elif samples.shape == shape and samples.shape[1:] != (self.A.shape[1],):
+            raise ValueError(
+                f"X has shape {shape}, that of a single sample, but its first axis must count "
+                "samples: pass X[None], a batch of one."
+            )
         if samples.shape[1:] not in (shape, (self.A.shape[1],)):
             raise ValueError(
                 f"X has samples of shape {samples.shape[1:]}, but the polytope is one of samples "
                 f"of shape {shape}: pass those, or flat rows of {self.A.shape[1]} features."
             )
-        rows = to_core_dtype(samples.reshape(len(samples), -1))
+        if isinstance(samples, np.ndarray):
+            samples = samples.reshape(len(samples), -1)
+        rows = to_core_dtype(samples)
         inside: np.ndarray = self._path.apply(rows)[:, 0] == self._leaf
         return inside
 

@@ -9,6 +9,7 @@ from typing import overload
 import numpy as np
 import scipy.sparse as sp
 
+from morforest._atom_names import in_columns
 from morforest._atoms import OPERATIONS, PROPORTION
 from morforest._model import Forest
 from morforest.dictionary._views import View
@@ -50,6 +51,12 @@ class TreeSplits:
         Number of positions along each axis at which a pooled atom responds; 1 for others.
     views : tuple of str
         Names of the views that the blocks of `atoms` belong to.
+    feature_names : ndarray of str or None
+        Names of the columns of a sample, if the model was fitted on a data frame.
+    names : ndarray of str
+        The atom of each split in words, with the names of the columns, such as "age - children".
+        Features without names are x0, x1 and so on. Views and operations stand before what they
+        are taken of.
     """
 
     node: np.ndarray
@@ -63,6 +70,25 @@ class TreeSplits:
     bias: np.ndarray
     window: np.ndarray
     views: tuple[str, ...]
+    feature_names: np.ndarray | None = None
+
+    @property
+    def names(self) -> np.ndarray:
+        """The atom of each split in words."""
+        features = self.atoms.shape[1] // len(self.views)
+        columns = self.feature_names
+        matrix = self.atoms.sorted_indices()
+        names = []
+        for split, operation in enumerate(self.operation.tolist()):
+            terms = slice(matrix.indptr[split], matrix.indptr[split + 1])
+            used = []
+            for view, feature in zip(*divmod(matrix.indices[terms], features), strict=True):
+                name = f"x{feature}" if columns is None else str(columns[feature])
+                used.append(name if self.views[view] == "raw" else f"{self.views[view]}({name})")
+            words = in_columns(matrix.data[terms], used)
+            plain = operation in ("none", COMBINATION)
+            names.append(words if plain else f"{operation}({words})")
+        return np.array(names, dtype=object)
 
     def __len__(self) -> int:
         return len(self.node)
@@ -85,8 +111,9 @@ class Splits(Sequence[TreeSplits]):
     (array([2.]), array([[1., 0.]]))
     """
 
-    def __init__(self, forest: Forest):
+    def __init__(self, forest: Forest, feature_names: np.ndarray | None = None):
         self._forest = forest
+        self._feature_names = feature_names
 
     def __len__(self) -> int:
         return self._forest.n_trees
@@ -100,14 +127,14 @@ class Splits(Sequence[TreeSplits]):
             return [self[i] for i in range(*number.indices(len(self)))]
         if not -len(self) <= number < len(self):
             raise IndexError(f"there is no tree {number} among {len(self)}")
-        return _splits_of(self._forest.tree(number % len(self)))
+        return _splits_of(self._forest.tree(number % len(self)), self._feature_names)
 
     def __repr__(self) -> str:
         splits = int(self._forest.is_split().sum())
         return f"Splits({_count(len(self), 'tree')}, {_count(splits, 'split')})"
 
 
-def _splits_of(tree: Forest) -> TreeSplits:
+def _splits_of(tree: Forest, feature_names: np.ndarray | None) -> TreeSplits:
     split = np.flatnonzero(tree.is_split())
     left = tree.next[split].astype(np.int64)
     if tree.columns is None:
@@ -136,6 +163,7 @@ def _splits_of(tree: Forest) -> TreeSplits:
         bias=bias,
         window=window,
         views=tuple(map(_name, atoms.layout.views)),
+        feature_names=feature_names,
     )
 
 

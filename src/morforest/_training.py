@@ -23,6 +23,7 @@ from morforest._fixed_point import (
     choose_target_format,
     whole_weights,
 )
+from morforest._groups import hold_out_groups
 from morforest._grow import GrowthTask
 from morforest._losses import make_loss
 from morforest._model import Forest
@@ -61,6 +62,7 @@ class TrainingData:
     classes: np.ndarray | None = None  # labels in the order of their numbers; None for regression
     kept: np.ndarray | None = None  # rows that were kept of those given; None for all
     n_given: int = 0  # number of rows before those of weight zero were left out
+    groups: np.ndarray | None = None  # numbers; samples of a group are held out together
 
     @property
     def n_classes(self) -> int:
@@ -74,7 +76,15 @@ class TrainingData:
     def of(self, rows: np.ndarray) -> TrainingData:
         """Return some of the samples."""
         weights = None if self.weights is None else self.weights[rows]
-        return replace(self, X=self.X[rows], target=self.target[rows], weights=weights, kept=rows)
+        groups = None if self.groups is None else self.groups[rows]
+        return replace(
+            self,
+            X=self.X[rows],
+            target=self.target[rows],
+            weights=weights,
+            kept=rows,
+            groups=groups,
+        )
 
 
 @dataclass(frozen=True)
@@ -409,6 +419,8 @@ def _hold_out(
     held_out = np.zeros(len(data.X), dtype=bool)
     if fraction is None:
         return held_out
+    if data.groups is not None:
+        return hold_out_groups(data.groups, data.target if data.n_classes else None, fraction, seed)
     strata = [np.arange(len(data.X))]
     if data.n_classes:
         strata = [np.flatnonzero(data.target == k) for k in range(data.n_classes)]

@@ -8,9 +8,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from morforest._data_scale import find_sizes, warn_of_scale
 from morforest._fixed_point import (
     class_sums,
     sum_once,
@@ -18,7 +20,9 @@ from morforest._fixed_point import (
     to_training_dtype,
     without_overflow,
 )
+from morforest._inputs import explain_values, read_samples
 from morforest._parameters import check_choice, is_integer, is_number
+from morforest._sparse import SparseRows
 
 MAX_CLASSES = 65_536
 MAX_TARGET = 1e300  # sums over trees stay finite
@@ -36,26 +40,89 @@ def check_samples(estimator: Any, X: Any, *, fitting: bool) -> tuple[np.ndarray,
     """
     shape: tuple[int, ...] | None = None
     refuse_masked("X", X)
-    if not hasattr(X, "columns") and not hasattr(X, "toarray"):  # neither data frame nor sparse
-        X = np.asarray(X)
+    X = X.csr if isinstance(X, SparseRows) else read_samples(X, type(estimator).__name__)
+    if not fitting:
+        _refuse_one_sample(estimator, X)
     if len(X.shape) > 2:
         shape = X.shape[1:]
         if 0 in X.shape:
             raise ValueError(
                 f"Found array with shape {X.shape}: X needs at least one sample and no empty axis."
             )
+        if sp.issparse(X):
+            raise ValueError(
+                f"X is sparse and has shape {X.shape}: pass flat rows, a sparse matrix of two "
+                f"axes, with data_shape={shape}."
+            )
         X = X.reshape(len(X), -1)
+    if not fitting and shape is not None and shape != estimator.data_shape_:
+        raise ValueError(_explain_shape(shape, estimator.data_shape_))
     # validate_data sees flat rows, so that n_features_in_ is the number of features.
     if fitting or not _is_plain(estimator, X):
-        X = validate_data(estimator, X, reset=fitting, dtype="numeric")
+        X = _validated(estimator, X, fitting)
     if fitting:
-        return to_training_dtype(X), _sample_shape(estimator.data_shape, shape, X.shape[1])
-    if shape is not None and shape != estimator.data_shape_:
-        raise ValueError(
-            f"X has samples of shape {shape}, but the forest was fitted on samples of shape "
-            f"{estimator.data_shape_}: pass those, or flat rows of {X.shape[1]} features."
-        )
+        X = to_training_dtype(X)
+        estimator._sizes = find_sizes(X)
+        return X, _sample_shape(estimator.data_shape, shape, X.shape[1])
+    warn_of_scale(X, estimator._sizes)
     return to_core_dtype(X), estimator.data_shape_
+
+
+def _validated(estimator: Any, X: Any, fitting: bool) -> Any:
+    """Return flat rows as scikit-learn checks them, or an error that says more than its own."""
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        raise ValueError(
+            f"X holds dates or time spans (dtype {X.dtype}): turn them into numbers, such as "
+            '(X - X.min()) / np.timedelta64(1, "D").'
+        )
+    try:
+        X = validate_data(estimator, X, reset=fitting, dtype="numeric", accept_sparse="csr")
+        if X.dtype == object:  # of a data frame that is neither pandas nor polars
+            raise ValueError("X has dtype object, which is not a kind of number: convert it first.")
+        return SparseRows(X) if sp.issparse(X) else X
+    except (TypeError, ValueError):
+        table = np.asarray(X) if hasattr(X, "column_names") else X
+        message = explain_values(table, type(estimator).__name__)
+        if message is None:
+            raise
+        raise ValueError(message) from None
+
+
+def _refuse_one_sample(estimator: Any, X: Any) -> None:
+    """Raise if samples to predict are a single one, without the axis that counts samples."""
+    known, features = estimator.data_shape_, estimator.n_features_in_
+    flat = X.shape == (features,)
+    if not flat and (X.shape != known or (len(known) == 2 and known[1] == features)):
+        return
+    what = "Expected 2D array, got 1D array instead. Reshape your data" if flat else "Add an axis"
+    raise ValueError(
+        f"X has shape {X.shape}, that of a single sample, but its first axis must count samples. "
+        f"{what}: pass X[None], a batch of one."
+    )
+
+
+def _explain_shape(given: tuple[int, ...], known: tuple[int, ...]) -> str:
+    """Say what to do about samples of another shape than those of training."""
+    features = math.prod(known)
+    message = (
+        f"X has samples of shape {given}, but the model was fitted on samples of shape {known}"
+    )
+    longer, other = (given, known) if len(given) > len(known) else (known, given)
+    if [k for k in longer if k != 1] == [k for k in other if k != 1]:
+        shape = ", ".join(map(str, ("len(X)", *known)))
+        return f"{message}, which differ in axes of length one: pass X.reshape({shape})."
+    if math.prod(given) != features:
+        return f"{message}: pass such samples, or flat rows of {features} features."
+    if len(known) == 1:
+        return (
+            f"{message}: pass flat rows as in training, X.reshape(len(X), -1), or fit again on "
+            f"samples of shape {given}, so that the forest knows which features are neighbours."
+        )
+    return (
+        f"{message}. Both have {features} features, but in another arrangement: pass samples as in "
+        f"training. X.reshape(len(X), -1) is taken as flat rows in the order of shape {known}, "
+        "which is right only if these numbers are in that order."
+    )
 
 
 def refuse_masked(name: str, values: Any) -> None:
@@ -221,6 +288,32 @@ def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
     if not (weights > 0).any():
         raise ValueError("sample_weight is zero everywhere: at least one must be positive.")
     return without_overflow(weights)
+
+
+def check_groups(groups: Any, n_samples: int) -> np.ndarray | None:
+    """Return the number of the group of each sample, in the order of their labels, or None."""
+    if groups is None:
+        return None
+    refuse_masked("groups", groups)
+    labels = np.asarray(groups)
+    if labels.shape != (n_samples,):
+        raise ValueError(
+            f"groups has shape {labels.shape}, expected ({n_samples},): one label per sample."
+        )
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise ValueError(
+            "groups contains NaN: give each sample a group, if need be one of its own."
+        )
+    try:
+        found: np.ndarray = np.unique(labels, return_inverse=True)[1]
+    except TypeError as error:
+        raise ValueError(f"groups must be labels of one kind that can be sorted: {error}") from None
+    if len(found) and found.max() == 0:
+        raise ValueError(
+            f"groups has a single label, {labels[0]!r}: at least two groups are needed, so that "
+            "some can be held out."
+        )
+    return found
 
 
 def candidate_count(max_features: Any, features: int) -> int:

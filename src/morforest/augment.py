@@ -97,6 +97,8 @@ def make_copier(
     augment._check_shape(shape, channel_axis)
     if X is None:
         return Copier(augment, shape, channel_axis)
+    if not isinstance(X, np.ndarray):
+        raise ValueError("augment makes copies of dense samples alone: pass X.toarray().")
     rows = len(X) * (1 + int(augment.copies))
     if rows >= MAX_ROWS:
         raise ValueError(

@@ -14,10 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from morforest import _parameters as check
 from morforest import _validation as validation
 from morforest._atoms import AtomList
-from morforest._fixed_point import COARSE, cells_for, choose_format, core_dtype
+from morforest._data_scale import Sizes
+from morforest._fixed_point import COARSE, cells_for, choose_format, core_dtype, whole_weights
 from morforest._loading import check_features, restore
 from morforest._native import core
-from morforest._parallel import count_jobs, over_even_parts
+from morforest._parallel import count_jobs, over_blocks, over_even_parts
+from morforest._sparse import SparseRows
 from morforest._table import TrainingTable
 from morforest.dictionary._base import resolve, seed_from
 from morforest.dictionary._presets import choose_dictionary
@@ -28,6 +30,7 @@ VALUES_PER_JOB = 1 << 16  # fewer are not worth a thread
 SAMPLE_ROWS = 256  # at most so many training samples tell whether float32 is too coarse
 SAMPLE_VALUES = 1 << 22  # and about so many values of atoms
 MAX_ATOMS = 10_000_000
+MOST_REPEATED = 1 << 24  # rows that the draw of atoms chooses from
 
 
 class AtomFeatures(TransformerMixin, BaseEstimator):
@@ -90,6 +93,8 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
     True
     """
 
+    _sizes: Sizes | None = None  # of the training samples
+
     def __init__(
         self,
         dictionary: Any = None,
@@ -109,15 +114,19 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> AtomFeatures:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> AtomFeatures:
         """Draw the atoms.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Samples of any rank, or flat rows.
+            Samples of any rank, or flat rows, which may be a sparse matrix.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights, which count where biases are drawn. A whole number means that the sample is
+            repeated so many times, and zero that it is left out. If some are fractions, or they add
+            up to more than 16 million, all samples of positive weight count the same.
 
         Returns
         -------
@@ -126,12 +135,14 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         """
         state = self.__dict__.copy()
         try:
-            return self._fit(X)
+            return self._fit(X, sample_weight=sample_weight)
         except BaseException:
             self.__dict__ = state  # a failed fit leaves the transformer as it was
             raise
 
-    def _fit(self, X: Any, counts: np.ndarray | None = None) -> AtomFeatures:
+    def _fit(
+        self, X: Any, counts: np.ndarray | None = None, sample_weight: Any = None
+    ) -> AtomFeatures:
         """Draw the atoms; biases are drawn as if each sample were there so many times."""
         check.check_integer("n_atoms", self.n_atoms, 1)
         if self.n_atoms > MAX_ATOMS:
@@ -139,6 +150,11 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         check.check_jobs(self.n_jobs)
         dtype = self._column_type()
         X, shape = validation.check_samples(self, X, fitting=True)
+        weights = validation.check_weights(sample_weight, len(X))
+        if weights is not None:
+            used = np.flatnonzero(weights)
+            X, weights = X[used], weights[used]
+            counts = whole_weights(weights) if weights.sum() <= MOST_REPEATED else None
         chosen = choose_dictionary(self.dictionary, shape, self.channel_axis)
         plan = resolve(chosen, shape, self.channel_axis)
         plan = replace(plan, dictionary=clone(plan.dictionary))  # later changes must not reach it
@@ -221,7 +237,15 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         run = self._core.transform
         arguments = (cells.cell_type, cells.shift, cells.limit)
         jobs = count_jobs(self.n_jobs, min(len(X) * n_atoms // VALUES_PER_JOB, len(X)))
-        over_even_parts(lambda part: run(X[part], *arguments, out[part]), len(X), jobs)
+        held = core_dtype(X)
+        if isinstance(X, SparseRows):
+            over_blocks(
+                lambda part: run(np.ascontiguousarray(X[part], dtype=held), *arguments, out[part]),
+                X.shape,
+                jobs,
+            )
+        else:
+            over_even_parts(lambda part: run(X[part], *arguments, out[part]), len(X), jobs)
         if cells.extra_bits:  # cells are so much finer than those of training
             np.ldexp(out, -cells.extra_bits, out=out)
         if not (np.isfinite(out.min(initial=0)) and np.isfinite(out.max(initial=0))):
@@ -243,7 +267,9 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         names : ndarray of str
             Such as "haar(1,-1) width 4 channel 2 proportion>0.31". Windows of fewer than all
             positions are named by those of the atom's first cell; equal names are numbered. Of a
-            pair across views both are named, such as "of raw and difference".
+            pair across views both are named, such as "of raw and difference". If `fit` saw a data
+            frame, sums of up to 12 columns are written with the names of these, such as
+            "age - children".
         """
         check_is_fitted(self, "data_shape_")
         if input_features is not None:
@@ -258,7 +284,9 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
                 )
         seen: dict[str, int] = {}
         names = []
-        for name in self._atoms.names(self._format.shift, self._channel_axis):
+        for name in self._atoms.names(
+            self._format.shift, self._channel_axis, getattr(self, "feature_names_in_", None)
+        ):
             seen[name] = seen.get(name, 0) + 1
             names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
         return np.array(names, dtype=object)
@@ -283,4 +311,5 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []  # the columns have the type that `dtype` says
         tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = True
         return tags

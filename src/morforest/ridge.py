@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from morforest import _parameters as check
+from morforest._data_scale import Sizes
 from morforest._fixed_point import blocks, whole_weights
 from morforest._leave_one_out import fit_ridge, fit_slope, log_probabilities
 from morforest._loading import (
@@ -25,6 +26,7 @@ from morforest._loading import (
 from morforest._parallel import over_rows
 from morforest._validation import (
     check_classes,
+    check_groups,
     check_samples,
     check_targets,
     check_weights,
@@ -33,7 +35,7 @@ from morforest._validation import (
 from morforest.dictionary import Axis
 from morforest.dictionary._base import resolve
 from morforest.dictionary._presets import SHORTEST_SERIES
-from morforest.features import AtomFeatures
+from morforest.features import MOST_REPEATED, AtomFeatures
 
 __all__ = ["AtomRidgeClassifier", "AtomRidgeRegressor"]
 
@@ -42,7 +44,6 @@ LEAST_PENALTY, MOST_PENALTY = 1e-50, 1e50  # squares of either are far from over
 PENALTIES = tuple(np.logspace(-3, 4, 15))
 HELD_VALUES = 1 << 24  # of atoms of all training samples, held in float64 before they are scaled
 BLOCK_VALUES = 1 << 22  # of atoms of samples to predict, held in float64 at a time
-MOST_REPEATED = 1 << 24  # rows that the draw of atoms chooses from
 CALL_VALUES = 1 << 17  # computed per call of the core
 
 
@@ -97,6 +98,7 @@ class _AtomRidge(BaseEstimator):
     n_jobs: int | None
     random_state: Any
     coef_: Any
+    _sizes: Sizes | None = None  # of the training samples
     intercept_: Any
 
     def _fit_rows(
@@ -106,15 +108,22 @@ class _AtomRidge(BaseEstimator):
         targets: np.ndarray,
         labels: np.ndarray,
         weights: np.ndarray,
+        groups: np.ndarray | None = None,
     ) -> np.ndarray:
         """Fit columns of targets, and return the leave-one-out predictions of all rows.
 
         Rows that are equal in X and in `labels` count as one row of their total weight: a whole
         weight is then the same as the row repeated, and a row is not predicted by its own copies.
+        Those of different groups stay apart, and rows are left out with their group.
         """
         alphas = self._penalties()
         used = np.flatnonzero(weights > 0)
-        first, group = _distinct(X, labels, used)
+        if groups is not None and len(np.unique(groups[used])) < 2:
+            raise ValueError(
+                "groups has a single label among the samples of positive weight: at least two "
+                "groups are needed, so that one can be left out."
+            )
+        first, group = _distinct(X, labels, used, groups)
         chosen = used[first]
         weight = np.bincount(group, weights[used])
         rows = X if len(chosen) == len(X) else X[chosen]
@@ -128,8 +137,11 @@ class _AtomRidge(BaseEstimator):
             random_state=self.random_state,
         )
         self.features_ = features._fit(rows, _counts(weight, group))
+        if hasattr(self, "feature_names_in_"):
+            self.features_.feature_names_in_ = self.feature_names_in_
         atoms = self._standardise(rows, weight)
-        fitted = fit_ridge(atoms, targets[chosen], weight, alphas)
+        together = None if groups is None else groups[chosen]
+        fitted = fit_ridge(atoms, targets[chosen], weight, alphas, together)
         self.coef_, self.intercept_ = fitted.coef.T, fitted.intercept
         self.alpha_ = fitted.alpha
         self.data_shape_ = shape
@@ -231,20 +243,28 @@ class _AtomRidge(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = True
         return tags
 
 
-def _distinct(X: np.ndarray, labels: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _distinct(
+    X: np.ndarray, labels: np.ndarray, used: np.ndarray, groups: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return, of the rows that are used, the first of each kind, and the kind of each row."""
-    found: dict[tuple[bytes, Any], int] = {}
+    found: dict[tuple[bytes, Any, Any], int] = {}
+    apart = np.zeros(len(labels), dtype=np.int64) if groups is None else groups
     first: list[int] = []
     group = np.empty(len(used), dtype=np.intp)
     for part in blocks((len(used), X.shape[1])):
         rows = np.ascontiguousarray(X[used[part]])
-        for place, row, label in zip(
-            range(part.start, part.stop), rows, labels[used[part]].tolist(), strict=True
+        for place, row, label, of in zip(
+            range(part.start, part.stop),
+            rows,
+            labels[used[part]].tolist(),
+            apart[used[part]].tolist(),
+            strict=True,
         ):
-            key = (hashlib.blake2b(row, digest_size=16).digest(), label)
+            key = (hashlib.blake2b(row, digest_size=16).digest(), label, of)
             group[place] = found.setdefault(key, len(found))
             if len(found) > len(first):
                 first.append(place)
@@ -329,8 +349,8 @@ class AtomRidgeClassifier(ClassifierMixin, _AtomRidge):
     intercept_ : ndarray of shape (1 or n_classes,)
         The intercepts.
     loo_decision_function_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        The scores of each training sample by the fit without it. Atoms, standardisation and
-        penalty are those of all samples.
+        The scores of each training sample by the fit without it, or without its group.
+        Atoms, standardisation and penalty are those of all samples.
     temperature_ : float
         What `predict_proba` divides scores by.
     data_shape_ : tuple of int
@@ -393,18 +413,25 @@ class AtomRidgeClassifier(ClassifierMixin, _AtomRidge):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AtomRidgeClassifier:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> AtomRidgeClassifier:
         """Draw the atoms, fit their weights, and calibrate the probabilities.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Samples of any rank, or flat rows.
+            Samples of any rank, or flat rows, which may be a sparse matrix.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights. A whole number counts as the sample repeated that often, and zero as the
             sample left out.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Label of the group of each sample, such as the patient. The errors that choose the
+            penalty are then those of fits without the whole group of a sample, and equal samples of
+            different groups are not merged. Large groups take time: for each, and each penalty, a
+            system of as many equations as it has samples is solved.
 
         Returns
         -------
@@ -413,12 +440,12 @@ class AtomRidgeClassifier(ClassifierMixin, _AtomRidge):
         """
         state = self.__dict__.copy()
         try:
-            return self._fit(X, y, sample_weight)
+            return self._fit(X, y, sample_weight, groups)
         except BaseException:
             self.__dict__ = state  # a failed fit leaves the estimator as it was
             raise
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> AtomRidgeClassifier:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> AtomRidgeClassifier:
         self._penalties()
         check.check_jobs(self.n_jobs)
         X, shape = check_samples(self, X, fitting=True)
@@ -435,7 +462,8 @@ class AtomRidgeClassifier(ClassifierMixin, _AtomRidge):
         # Samples without weight may be of other classes; their targets play no part.
         targets = np.where(codes[:, None] == present, 1.0, -1.0)
         targets = targets[:, 1:] if len(present) == 2 else targets
-        scores = self._fit_rows(X, shape, targets, codes, weights)
+        numbers = check_groups(groups, len(X))
+        scores = self._fit_rows(X, shape, targets, codes, weights, numbers)
         slope = fit_slope(scores[weights > 0], codes_present, weights[weights > 0])
         self.classes_ = classes[present]
         self.loo_decision_function_ = scores[:, 0] if len(present) == 2 else scores
@@ -572,8 +600,8 @@ class AtomRidgeRegressor(RegressorMixin, _AtomRidge):
     intercept_ : float
         The intercept.
     loo_prediction_ : ndarray of shape (n_samples,)
-        The prediction for each training sample by the fit without it. Atoms, standardisation and
-        penalty are those of all samples. NaN if all samples are copies of one.
+        The prediction for each training sample by the fit without it, or without its group. Atoms,
+        standardisation and penalty are those of all samples. NaN if all samples are copies of one.
     data_shape_ : tuple of int
         Shape of one sample.
     n_features_in_ : int
@@ -622,18 +650,25 @@ class AtomRidgeRegressor(RegressorMixin, _AtomRidge):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AtomRidgeRegressor:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> AtomRidgeRegressor:
         """Draw the atoms and fit their weights.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Samples of any rank, or flat rows.
+            Samples of any rank, or flat rows, which may be a sparse matrix.
         y : array-like of shape (n_samples,)
             Numbers to predict.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights. A whole number counts as the sample repeated that often, and zero as the
             sample left out.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Label of the group of each sample, such as the patient. The errors that choose the
+            penalty are then those of fits without the whole group of a sample, and equal samples of
+            different groups are not merged. Large groups take time: for each, and each penalty, a
+            system of as many equations as it has samples is solved.
 
         Returns
         -------
@@ -642,12 +677,12 @@ class AtomRidgeRegressor(RegressorMixin, _AtomRidge):
         """
         state = self.__dict__.copy()
         try:
-            return self._fit(X, y, sample_weight)
+            return self._fit(X, y, sample_weight, groups)
         except BaseException:
             self.__dict__ = state  # a failed fit leaves the estimator as it was
             raise
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> AtomRidgeRegressor:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> AtomRidgeRegressor:
         self._penalties()
         check.check_jobs(self.n_jobs)
         X, shape = check_samples(self, X, fitting=True)
@@ -659,7 +694,8 @@ class AtomRidgeRegressor(RegressorMixin, _AtomRidge):
         centre = low / 2 + high / 2
         exponent = math.frexp(high - centre)[1]
         targets = np.ldexp(y - centre, -exponent)
-        left_out = self._fit_rows(X, shape, targets[:, None], y, weights)
+        numbers = check_groups(groups, len(X))
+        left_out = self._fit_rows(X, shape, targets[:, None], y, weights, numbers)
         self.coef_ = np.ldexp(self.coef_[0], exponent)
         self.intercept_ = float(np.ldexp(self.intercept_[0], exponent) + centre)
         self.loo_prediction_ = np.ldexp(left_out[:, 0], exponent) + centre

@@ -39,10 +39,16 @@ class Boxes(Dictionary):
         if shape.channel_axis is not None and len(values) == rank - 1:
             values.insert(shape.channel_axis, for_channels)
             return values
+        channels = ""
+        if shape.channel_axis is None and len(values) == rank - 1:
+            channels = (
+                " If one of the axes holds channels, name it, such as channel_axis=1 for X of "
+                "shape (n, channels, height, width), or drop it if its length is one."
+            )
         raise ValueError(
             f"{name}={value!r} has {len(values)} entries, but samples of shape {shape} have "
             f"{rank} axes: give one value for all axes, or a tuple with one value per axis of a "
-            "sample."
+            f"sample.{channels}"
         )
 
     def _sizes(self, shape: SampleShape) -> tuple[list[int], list[int]]:
@@ -489,6 +495,7 @@ def _size(name: str, value: Any, length: int, axis: int) -> int:
     if not 1 <= size <= length:
         raise ValueError(
             f"{name}={size} along axis {axis} is impossible: the axis has length {length}, so "
-            f"give 1 to {length}, or a tuple with one size per axis."
+            f"give 1 to {length}, or a tuple with one size per axis. If it holds channels, name "
+            f"it: channel_axis={axis + 1}."
         )
     return size
