@@ -5,6 +5,8 @@ of this library beside those of MAPIE and quantile-forest. All forests have 500 
 leaves and candidates per split, so that the methods differ and not the forests. Jackknife intervals
 of MAPIE are those of 500 trees of scikit-learn, which is the same method; quantiles that it
 calibrates are those of quantile-forest, fitted to one half of the samples, by the other half.
+Boosting is calibrated by five folds. This library is also asked about skewed noise, and about
+classes in clusters, of which boosting learns more from more samples.
 """
 
 import time
@@ -26,12 +28,15 @@ QUICK_SIZES = {100: (4, 2), 1000: (2, 1)}
 TEST_SAMPLES = 2000
 FIRST_SEED = 30_000  # far from those of the other studies
 TREES, LEAF, CANDIDATES = 500, 5, 1 / 3
-EQUAL, VARYING, CLASSES = "equal noise", "varying noise", "four classes"
+EQUAL, VARYING, SKEWED = "equal noise", "varying noise", "skewed noise"
+CLASSES, CLUSTERS = "four classes", "clusters"
+OF_CLASSES = (CLASSES, CLUSTERS)
 HELD_OUT = 2  # one of so many samples calibrates, where some must be held out
 
 OURS = ("predict_interval", "predict_quantiles")
 PEERS = ("MAPIE, jackknife+", "MAPIE, conformal quantiles", "quantile-forest")
 OUR_SETS = ("predict_set",)
+BOOSTED, BOOSTED_SET = "boosting, predict_interval", "boosting, predict_set"
 PEER_SETS = ("MAPIE, cross-conformal", "MAPIE, split conformal")
 COSTS = {100: 1.0, 1000: 3.0, 10_000: 40.0}  # seconds per method, more or less
 
@@ -40,10 +45,22 @@ def tasks(quick):
     return [
         Task(STUDY, {"data": data, "n": n, "method": method, "repeat": repeat}, COSTS.get(n, 1.0))
         for n, repeats in (QUICK_SIZES if quick else SIZES).items()
-        for data in (EQUAL, VARYING, CLASSES)
-        for method in ((*OUR_SETS, *PEER_SETS) if data == CLASSES else (*OURS, *PEERS))
+        for data, methods in methods_of().items()
+        for method in methods
         for repeat in range(repeats[method in (*PEERS, *PEER_SETS)])
     ]
+
+
+def methods_of():
+    """Return the methods to be asked about each kind of data."""
+    numbers = (*OURS, *PEERS, BOOSTED)
+    return {
+        EQUAL: numbers,
+        VARYING: numbers,
+        CLASSES: (*OUR_SETS, *PEER_SETS, BOOSTED_SET),
+        SKEWED: ("predict_interval", BOOSTED),
+        CLUSTERS: (*OUR_SETS, BOOSTED_SET),
+    }
 
 
 def make(data, n, seed):
@@ -52,9 +69,22 @@ def make(data, n, seed):
         y = random.integers(0, 4, n)
         centres = np.array([[1, 1, 0, 0], [1, -1, 0, 0], [-1, 1, 0, 0], [-1, -1, 0, 0]])
         return centres[y] + random.normal(size=(n, 4)), y
+    if data == CLUSTERS:
+        return clusters(n, seed)
     X = random.uniform(-1, 1, (n, 5))
     spread = 0.2 + 1.6 * np.abs(X[:, 0]) if data == VARYING else 1.0
-    return X, 2 * np.sin(2 * X[:, 0]) + 2 * X[:, 1] * X[:, 2] + spread * random.normal(size=n)
+    noise = random.exponential(size=n) - 1 if data == SKEWED else random.normal(size=n)
+    return X, 2 * np.sin(2 * X[:, 0]) + 2 * X[:, 1] * X[:, 2] + spread * noise
+
+
+def clusters(n, seed):
+    """Return samples of the problem of a seed's pair: of even ones to train, odd ones to test."""
+    from sklearn.datasets import make_classification
+
+    X, y = make_classification(
+        10_000 + TEST_SAMPLES, 8, n_informative=5, n_classes=4, flip_y=0.1, random_state=seed // 2
+    )
+    return (X[10_000:][:n], y[10_000:][:n]) if seed % 2 else (X[:n], y[:n])
 
 
 def run(task):
@@ -70,7 +100,7 @@ def run(task):
     used = time.process_time() - start
     rows = []
     for level, answer in zip(LEVELS, found, strict=True):
-        if data == CLASSES:
+        if data in OF_CLASSES:
             held = answer[np.arange(len(y_test)), y_test]
             width = answer.sum(axis=1)
         else:
@@ -122,6 +152,20 @@ def our_sets(X, y, X_test, seed):
     model = MorfClassifier(Axis(), n_estimators=TREES, keep_samples=True, random_state=seed)
     model.fit(X, y)
     return [model.predict_set(X_test, level) for level in LEVELS]
+
+
+def boosted_intervals(X, y, X_test, seed):
+    from morforest import MorfBoostingRegressor
+
+    model = MorfBoostingRegressor(calibration_folds=5, random_state=seed).fit(X, y)
+    return [model.predict_interval(X_test, level) for level in LEVELS]
+
+
+def boosted_sets(X, y, X_test, seed):
+    from morforest import MorfBoostingClassifier
+
+    model = MorfBoostingClassifier(calibration_folds=5, random_state=seed).fit(X, y)
+    return [model.predict_set(X_test, level, allow_empty=True) for level in LEVELS]
 
 
 def tails(level):
@@ -215,6 +259,8 @@ METHODS = {
     "predict_interval": our_intervals,
     "predict_quantiles": our_quantiles,
     "predict_set": our_sets,
+    BOOSTED: boosted_intervals,
+    BOOSTED_SET: boosted_sets,
     "MAPIE, jackknife+": mapie_jackknife,
     "MAPIE, conformal quantiles": mapie_quantiles,
     "quantile-forest": peer_quantiles,
@@ -230,8 +276,14 @@ def figures(csvs, pngs):
     rows = read(csvs, STUDY)
     if not rows:
         return
-    ours = [row for row in rows if row["method"] in ("predict_interval", *OUR_SETS)]
-    shared = on_shared_repeats(rows)
+    calibrated = ("predict_interval", *OUR_SETS, BOOSTED, BOOSTED_SET)
+    ours = sorted(
+        (row for row in rows if row["method"] in calibrated),
+        key=lambda row: (row["n"], calibrated.index(row["method"])),
+    )
+    compared = (*OURS, *PEERS, *OUR_SETS, *PEER_SETS)
+    of_both = [row for row in rows if row["method"] in compared]
+    shared = on_shared_repeats(row for row in of_both if row["data"] not in (SKEWED, CLUSTERS))
     numbers = [row for row in shared if row["data"] != CLASSES]
     classes = [row for row in shared if row["data"] == CLASSES]
     named = (

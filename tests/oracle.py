@@ -291,7 +291,7 @@ class Growth:
     max_leaf_nodes: int | None = None
     min_child_fraction: float = 0.0
     random_split_rate: float = 0.0
-    honest_prior: str = "prune"
+    honest_prior: str = "ignore"
     bits: int | tuple[int, ...] = 0  # of each of several outputs of numbers
     penalties: tuple = ()  # of the combination that nodes learn; empty: none
     gaps: bool = False  # whether the table that trees split on has marks
@@ -619,15 +619,30 @@ def leaf_value(rows: Rows, criterion: str, centre: float = 0.0, bits: int = 0) -
 # --- forests ---------------------------------------------------------------------------------
 
 
+def mean_of_votes(
+    trees: list[list[Node]], cells: np.ndarray, say, marks=None, bits=0
+) -> np.ndarray:
+    """The mean of what the leaf of each row says, over the trees whose leaf is filled.
+
+    Where none is, it is the mean over all leaves that are.
+    """
+    found = []
+    for number, row in enumerate(cells):
+        missing = None if marks is None else marks[number]
+        leaves = [leaf_of(nodes, row, missing, bits) for nodes in trees]
+        if not any(len(leaf.says) for leaf in leaves):
+            leaves = [node for nodes in trees for node in nodes if node.is_leaf]
+        found.append(np.mean([say(leaf) for leaf in leaves if len(leaf.says)], axis=0))
+    return np.array(found)
+
+
 def posterior(
     trees: list[list[Node]], cells: np.ndarray, marks: np.ndarray | None = None, bits: int = 0
 ) -> np.ndarray:
     """The mean over trees of the class frequencies in each row's leaf, output after output."""
-    n_classes = trees[0][0].rows.n_classes
-    total = np.zeros((len(cells), np.sum(n_classes)))
-    for nodes in trees:
-        for row, values in enumerate(cells):
-            rows = leaf_of(nodes, values, None if marks is None else marks[row], bits).says
-            weights = np.concatenate([of.class_weights() for of in rows.outputs])
-            total[row] += weights.astype(np.float64) / rows.weight
-    return total / len(trees)
+
+    def say(leaf: Node) -> np.ndarray:
+        weights = np.concatenate([of.class_weights() for of in leaf.says.outputs])
+        return weights.astype(np.float64) / leaf.says.weight
+
+    return mean_of_votes(trees, cells, say, marks, bits)

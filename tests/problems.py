@@ -464,12 +464,7 @@ class OracleForest:
     def predict(self, X):
         """Mean leaf values."""
         cells, marks, bits = self.seen(X)
-        marks = [None] * len(X) if marks is None else marks
-        leaves = [
-            [oracle.leaf_of(nodes, *row, bits) for row in zip(cells, marks, strict=True)]
-            for nodes in self.trees
-        ]
-        return np.mean([[self.leaf_value(leaf) for leaf in tree] for tree in leaves], axis=0)
+        return oracle.mean_of_votes(self.trees, cells, self.leaf_value, marks, bits)
 
 
 def cell_format_of(forest):
@@ -565,6 +560,8 @@ def assert_same_trees(problem):
                 assert_same_atom(forest, atoms, number, node.split.atom, expected.sources)
                 assert forest.threshold[number] == node.split.threshold
                 assert gains[number] == pytest.approx(node.split.gain, rel=1e-6, abs=1e-12)
+            elif not len(node.says):
+                assert forest.is_silent(-1 - forest.next[number : number + 1].astype(int)).all()
             elif problem.classifies:
                 assert_same_classes(forest, number, node.says)
             else:

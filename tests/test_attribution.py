@@ -251,15 +251,17 @@ def test_samples_that_do_not_fit_are_refused_as_in_predict():
 
 def test_leaves_that_are_not_there_are_refused():
     forest = fit_friedman()._forest
-    weight = forest.weight.astype(np.uint32)
-    out = np.zeros((1, 8, 1))
-    for leaf in (-1, 10**6):
+    weight, baseline = forest.weight.astype(np.uint32), np.zeros(1)
+    out, leaf = np.zeros((1, 8, 1)), np.zeros((1, 5), np.int32)
+    for number in (-1, 10**6):
         with pytest.raises(ValueError, match="no such leaf"):
-            forest._core.attribute(np.full((1, 5), leaf, np.int32), weight, 40, 1.0, out)
+            forest._core.attribute(leaf + number, weight, baseline, 40, True, out)
     with pytest.raises(ValueError, match="one entry per node"):
-        forest._core.attribute(np.zeros((1, 5), np.int32), weight[:-1], 40, 1.0, out)
+        forest._core.attribute(leaf, weight[:-1], baseline, 40, True, out)
+    with pytest.raises(ValueError, match="one entry per output"):
+        forest._core.attribute(leaf, weight, np.zeros(2), 40, True, out)
     with pytest.raises(ValueError, match="wrong shape"):
-        forest._core.attribute(np.zeros((1, 5), np.int32), weight, 40, 1.0, out[:, :-1])
+        forest._core.attribute(leaf, weight, baseline, 40, True, out[:, :-1])
 
 
 FROZEN = {

@@ -475,3 +475,14 @@ def test_targets_that_are_nearly_all_alike_have_intervals():
         model = MorfBoostingRegressor(loss=loss, calibration_folds=5, max_iter=20, random_state=0)
         low, high = model.fit(X, y).predict_interval(X, 0.8).T
         assert (low <= high).all()
+
+
+@pytest.mark.parametrize("folds", [0, 1, -3, 2.5, True])
+def test_numbers_of_folds_are_named(folds):
+    X, y = np.zeros((9, 2)), np.arange(9) % 2
+    message = r"calibration_folds must be an integer of at least 2, or None for no calibration"
+    with pytest.raises(ValueError, match=message):
+        MorfBoostingClassifier(calibration_folds=folds).fit(X, y)
+    message = r'calibration_folds must be an integer of at least 2 or "auto", or None for no'
+    with pytest.raises(ValueError, match=message):
+        MorfBoostingRegressor(calibration_folds=folds).fit(X, y)

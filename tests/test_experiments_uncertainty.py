@@ -21,7 +21,7 @@ def test_no_two_tasks_are_the_same(study, quick):
 def small(method, monkeypatch):
     monkeypatch.setattr(coverage, "TREES", 60)
     monkeypatch.setattr(coverage, "TEST_SAMPLES", 300)
-    sets = method in (*coverage.OUR_SETS, *coverage.PEER_SETS)
+    sets = method in coverage.methods_of()[coverage.CLASSES]
     data = coverage.CLASSES if sets else coverage.VARYING
     key = {"data": data, "n": 200, "method": method, "repeat": 0}
     return Task(coverage.STUDY, key)
@@ -53,6 +53,16 @@ def test_tables_of_coverage(tmp_path, monkeypatch):
         assert "commit" in text
 
 
+@pytest.mark.parametrize("data", coverage.methods_of())
+def test_data_to_train_and_to_test_are_of_one_kind(data):
+    X, y = coverage.make(data, 300, 6)
+    other, _ = coverage.make(data, coverage.TEST_SAMPLES, 7)
+    assert X.shape == (300, other.shape[1])
+    assert len(y) == 300
+    assert not np.isin(X[:, 0], other[:, 0]).any()
+    np.testing.assert_allclose(X.mean(axis=0), other.mean(axis=0), atol=0.5)
+
+
 def test_methods_are_compared_on_the_same_training_sets():
     seen = {"predict_interval": [0, 1, 2], "quantile-forest": [0, 2, 5]}
     rows = [
@@ -72,18 +82,3 @@ def test_a_deviation_from_data_to_table(tmp_path):
     Store(tmp_path).append(task, row, 1.0)
     deviations.figures(tmp_path, tmp_path)
     assert "| 60 | 30% | 1 | 200 |" in (tmp_path / "deviations.md").read_text()
-
-
-def test_the_infinitesimal_jackknife_of_a_mean():
-    # Its variance is that of a mean, as for the jackknife: see test_uncertainty.
-    random = np.random.default_rng(0)
-    target = random.normal(size=40)
-    drawn = random.multinomial(40, np.full(40, 1 / 40), size=20_000)
-
-    class Model:
-        class _leaf_samples:
-            pass
-
-    Model._leaf_samples.drawn = drawn
-    found = deviations.infinitesimal_jackknife(Model, (drawn @ target / 40)[np.newaxis])
-    assert found[0] == pytest.approx(target.var() / 40, rel=0.05)

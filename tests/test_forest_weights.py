@@ -279,6 +279,27 @@ def test_proximities_of_very_many_samples_are_refused():
         model.proximity(X)
 
 
+def test_more_weights_than_fit_are_counted_and_refused(monkeypatch):
+    X, y = digits()
+    model = regressor(min_samples_leaf=20, keep_samples=True).fit(X[:200], y[:200])
+    found = model.weights(X)
+    monkeypatch.setattr("morforest._forest_weights.MAX_WEIGHTS", found.nnz)
+    assert (model.weights(X) != found).nnz == 0
+    monkeypatch.setattr("morforest._forest_weights.MAX_WEIGHTS", found.nnz - 1)
+    message = rf"weights of 400 samples would be {found.nnz:,} numbers.* fewer samples at a time"
+    with pytest.raises(ValueError, match=message):
+        model.weights(X)
+    assert model.weights(X[:200]).shape == (200, 200)
+
+
+def test_leaves_of_one_sample_need_no_count(monkeypatch):
+    X, y = friedman()
+    model = regressor(keep_samples=True, n_estimators=4).fit(X, y)
+    monkeypatch.setattr("morforest._forest_weights.MAX_WEIGHTS", 4 * len(X))
+    monkeypatch.setattr(type(model._leaf_samples.core), "count", None, raising=False)
+    assert model.weights(X).nnz <= 4 * len(X)
+
+
 # --- what does not matter --------------------------------------------------------------------
 
 

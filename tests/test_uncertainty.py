@@ -1,7 +1,6 @@
 """predict_interval, predict_set and predict_std: definitions, coverage, determinism, bad input."""
 
 import pickle
-from types import SimpleNamespace
 
 import numpy as np
 import oracle_uncertainty as oracle
@@ -20,7 +19,7 @@ from morforest import (
     Subset,
     _uncertainty,
 )
-from morforest._uncertainty import LeftOut, OutOfBag, TreeValues
+from morforest._uncertainty import Answers, LeftOut, OutOfBag
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*variances were negative:UserWarning")
 
@@ -111,6 +110,37 @@ def test_deviations_are_those_of_the_oracle():
     np.testing.assert_allclose(model.predict_std(X[45:]), expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("parameters", "unused"),
+    [({}, 1.0), ({"max_samples": 0.4}, 1.0), ({"max_samples": 18, "bootstrap": False}, 27 / 45)],
+    ids=str,
+)
+def test_infinitesimal_deviations_are_those_of_the_oracle(parameters, unused):
+    X, y = friedman(60)
+    model = regressor(n_estimators=25, min_samples_leaf=3, **parameters).fit(X[:45], y[:45])
+    new = oracle.tree_predictions(model, X[45:])[:, :, 0]
+    drawn = model._leaf_samples.drawn
+    expected = [oracle.infinitesimal_deviation(new[:, i], drawn, unused) for i in range(15)]
+    found = model.predict_std(X[45:], method="infinitesimal")
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert (found != model.predict_std(X[45:])).any()
+
+
+@pytest.mark.parametrize("method", ["bootstrap", None, 1, "Jackknife"])
+def test_methods_of_deviations_are_named(method):
+    X, y = friedman(60)
+    with pytest.raises(ValueError, match="method must be one of 'jackknife', 'infinitesimal'"):
+        regressor(n_estimators=5).fit(X, y).predict_std(X, method)
+
+
+@pytest.mark.parametrize("method", ["jackknife", "infinitesimal"])
+def test_deviations_do_not_depend_on_the_order_of_rows(method):
+    X, y = friedman()
+    order = np.random.default_rng(0).permutation(250)
+    one, other = regressor().fit(X, y), regressor().fit(X[order], y[order])
+    np.testing.assert_array_equal(one.predict_std(X, method), other.predict_std(X, method))
+
+
 def left_out_of(rows, weight=None):
     """One tree that left out all of so many rows."""
     weight = None if weight is None else np.asarray(weight, dtype=float)
@@ -144,12 +174,20 @@ def test_rows_that_all_trees_used_are_left_out():
     left_out = LeftOut.of(drawn, np.array([5.0, 6.0, 7.0]))
     assert left_out.row.tolist() == [1, 2]
     assert left_out.weight.tolist() == [6.0, 7.0]
-    assert left_out.means(np.array([[10.0, 20.0]])).tolist() == [[10.0, 20.0]]
+    said = Answers(np.array([[10.0, 20.0]]), None)
+    assert left_out.means(said, None).tolist() == [[10.0, 20.0]]
 
 
+def variances(method, said, drawn, repeats, unused=1.0):
+    if method == "jackknife":
+        return _uncertainty.jackknife_variance(said, LeftOut.of(drawn, None), repeats)
+    return _uncertainty.infinitesimal_variance(said, _uncertainty.Draws(drawn, repeats, unused))
+
+
+@pytest.mark.parametrize("method", ["jackknife", "infinitesimal"])
 @pytest.mark.parametrize("replaced", [True, False])
 @pytest.mark.parametrize("size", [10, 40])
-def test_the_deviation_of_a_mean_is_the_known_one(replaced, size):
+def test_the_deviation_of_a_mean_is_the_known_one(method, replaced, size):
     # Trees that are single leaves predict the means of their samples, and the forest the mean of
     # all: its deviation is that of the targets, divided by the root of their number.
     random = np.random.default_rng(0)
@@ -158,23 +196,26 @@ def test_the_deviation_of_a_mean_is_the_known_one(replaced, size):
     for counts in drawn:
         np.add.at(counts, random.choice(50, size, replace=replaced), 1)
     values = (drawn @ target / size)[np.newaxis]
-    variance, of_seeds = _uncertainty.sampling_variance(
-        values, LeftOut.of(drawn, None), np.ones(50)
-    )
+    unused = 1.0 if replaced else 1.0 - size / 50
+    variance, of_seeds = variances(method, Answers(values, None), drawn, np.ones(50), unused)
     expected = target.var(ddof=1) / 50
-    assert variance[0] == pytest.approx(expected, rel=0.03)
+    if replaced and method == "infinitesimal":
+        expected *= 49 / 50  # it divides by n twice
+    assert variance[0] == pytest.approx(expected, rel=0.04)
     assert of_seeds[0] == pytest.approx(values.var(ddof=1) / 20_000)
 
 
-def test_a_weight_of_two_halves_what_a_row_says_of_the_variance():
+@pytest.mark.parametrize("method", ["jackknife", "infinitesimal"])
+def test_a_weight_of_two_halves_what_a_row_says_of_the_variance(method):
     # Ten samples twice each are no more than ten: a weight says that they are twenty.
     random = np.random.default_rng(1)
     target = np.repeat(random.normal(size=25), 2)
     drawn = random.multinomial(50, np.full(50, 1 / 50), size=20_000)
     values = (drawn @ target / 50)[np.newaxis]
-    each, _ = _uncertainty.sampling_variance(values, LeftOut.of(drawn, None), np.ones(50))
+    said = Answers(values, None)
+    each, _ = variances(method, said, drawn, np.ones(50))
     merged = drawn.reshape(-1, 25, 2).sum(axis=2)
-    together, _ = _uncertainty.sampling_variance(values, LeftOut.of(merged, None), np.full(25, 2.0))
+    together, _ = variances(method, said, merged, np.full(25, 2.0))
     assert together[0] == pytest.approx(each[0], rel=0.1)
 
 
@@ -423,13 +464,6 @@ def test_too_few_samples_or_trees():
         model.predict_std(X)
     with pytest.raises(ValueError, match="allow_empty must be True or False"):
         classifier().fit(X, y).predict_set(X, 0.8, allow_empty="yes")
-
-
-def test_leaves_without_a_prediction_are_refused():
-    forest = SimpleNamespace(class_count=0, leaf_value=np.array([1.0, np.nan]), n_trees=1)
-    assert not TreeValues(forest, 0.0, 1.0).complete
-    forest = SimpleNamespace(class_count=2, distribution_size=np.array([2, 0]), n_trees=1)
-    assert not TreeValues(forest, 0.0, 1.0).complete
 
 
 def test_many_negative_variances_are_told():

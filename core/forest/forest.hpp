@@ -75,14 +75,20 @@ class Forest {
   // All atoms must be linear.
   void add_importances(const double* amount, double* shared, double* used) const;
 
-  // Adds the expected predictions of all roots to sum[outputs()]; those of splits are the means of both sides by `weight`, which has
-  // an entry per node. Returns the largest sum of changes, whatever their signs, on a path.
-  double expect_roots(const std::uint32_t* weight, double* sum) const;
+  // What the roots expect: those of splits are the means of both sides by `weight`, which has an entry per node, and nodes without a
+  // leaf that says something expect nothing.
+  struct Expectation {
+    std::vector<double> baseline;  // of all roots that expect something: the mean, or the sum
+    double largest = 0.0;          // sum of changes on a path, whatever their signs
+  };
+  Expectation expect_roots(const std::uint32_t* weight, bool mean = true) const;
 
   // Shares out what each split of a sample's path changes of the expectation among its atom's features: out[rows][features()][outputs()]
-  // are sums over the trees, divided by `divisor`. `leaf` is what apply() found. Amounts are rounded to multiples of 2^-bits.
-  void attribute(const std::int32_t* leaf, std::size_t rows, const std::uint32_t* weight, int bits, double divisor,
-                 double* out) const;
+  // are means or sums over the trees. A mean is over the trees that vote; the others change to the baseline, or to what predict() says
+  // where none votes, at the split that silences them. `leaf` is what apply() found, `baseline` what expect_roots() did. Amounts are
+  // rounded to multiples of 2^-bits.
+  void attribute(const std::int32_t* leaf, std::size_t rows, const std::uint32_t* weight, const double* baseline, int bits,
+                 bool mean, double* out) const;
 
  private:
   static constexpr std::size_t block_rows = 256;  // of a table
@@ -109,9 +115,10 @@ class Forest {
   void add_leaf(std::int32_t node, double* out) const;
   bool add_vote(std::int32_t node, double* out) const;
   std::vector<double> mean_of_leaves() const;
+  std::vector<std::uint32_t> count_votes(const std::int32_t* leaf, std::size_t rows) const;
   void expect(std::size_t tree, const std::uint32_t* weight, std::vector<double>& out) const;
-  void attribute_rows(const std::int32_t* leaf, std::size_t rows, const std::uint32_t* weight, int bits, double divisor,
-                      std::vector<std::uint64_t>& grid, double* out) const;
+  void attribute_rows(const std::int32_t* leaf, std::size_t rows, const std::uint32_t* weight, const double* baseline, int bits,
+                      bool mean, std::vector<std::uint64_t>& grid, double* out) const;
   template <class Use>
   void each_table_block(const Table& table, const std::uint32_t* rows, std::size_t row_count, Use use,
                         std::size_t begin = 0) const;

@@ -104,6 +104,11 @@ LeafSamples::LeafSamples(std::span<const std::int64_t> tree_begin, std::span<con
   }
   require(begin_.size() == static_cast<std::size_t>(tree_begin_.back()) + trees());
   std::visit([&](auto of_trees) { check(of_trees); }, entries_);
+  for (std::size_t tree = 0; tree < trees(); ++tree)
+    for (std::size_t node = 0; node < tree_size(tree); ++node) {
+      const std::uint32_t* begin = list_of(tree, static_cast<std::int32_t>(node));
+      filled_ += begin[0] < begin[1];
+    }
 }
 
 template <class Entry>
@@ -124,91 +129,137 @@ void LeafSamples::check(std::span<const Entry> entries) const {
   }
 }
 
-// Calls use(list) with the entries of a sample's leaf in each tree; those of all leaves stand for an empty one.
-template <class Entry, class Use>
-void LeafSamples::each_leaf(std::span<const Entry> entries, const std::int32_t* leaf, Use use) const {
-  const auto bounds = [&](std::size_t tree) { return begin_.data() + tree_begin_[tree] + tree + leaf[tree]; };
+// The number of lists that a sample's prediction is the mean of: one for each tree that votes, or all.
+std::size_t LeafSamples::voices(const std::int32_t* leaf, std::span<const std::uint8_t> silent) const {
+  if (silent.empty()) return trees();
+  std::size_t votes = 0;
   for (std::size_t tree = 0; tree < trees(); ++tree) {
-    if (tree + lists_ahead < trees()) {
-      fetch(bounds(tree + lists_ahead));
-      fetch(entries.data() + first_[tree + entries_ahead] + *bounds(tree + entries_ahead));
-    }
-    const std::uint32_t* begin = bounds(tree);
-    if (begin[0] < begin[1]) use(entries.subspan(first_[tree] + begin[0], begin[1] - begin[0]));
-    else use(entries.subspan(first_[tree], first_[tree + 1] - first_[tree]));
+    const std::uint32_t* begin = list_of(tree, leaf[tree]);
+    votes += begin[0] < begin[1] || !silent[tree];
   }
+  return votes > 0 ? votes : filled_;
 }
 
-// Adds each tree's shares to the sums of their rows.
+// Calls use(list) with the entries of each of these lists.
+template <class Entry, class Use>
+void LeafSamples::each_voice(std::span<const Entry> entries, const std::int32_t* leaf, std::span<const std::uint8_t> silent,
+                             Use use) const {
+  bool none = true;
+  for (std::size_t tree = 0; tree < trees(); ++tree) {
+    if (tree + lists_ahead < trees()) {
+      fetch(list_of(tree + lists_ahead, leaf[tree + lists_ahead]));
+      fetch(entries.data() + first_[tree + entries_ahead] + *list_of(tree + entries_ahead, leaf[tree + entries_ahead]));
+    }
+    const std::uint32_t* begin = list_of(tree, leaf[tree]);
+    if (begin[0] < begin[1]) use(entries.subspan(first_[tree] + begin[0], begin[1] - begin[0]));
+    else if (silent.empty() || !silent[tree]) use(entries.subspan(first_[tree], first_[tree + 1] - first_[tree]));
+    else continue;
+    none = false;
+  }
+  if (none) each_list(entries, use);
+}
+
+// The same with all lists that are not empty.
+template <class Entry, class Use>
+void LeafSamples::each_list(std::span<const Entry> entries, Use use) const {
+  for (std::size_t tree = 0; tree < trees(); ++tree)
+    for (std::size_t node = 0; node < tree_size(tree); ++node) {
+      const std::uint32_t* begin = list_of(tree, static_cast<std::int32_t>(node));
+      if (begin[0] < begin[1]) use(entries.subspan(first_[tree] + begin[0], begin[1] - begin[0]));
+    }
+}
+
+// Adds the shares in each list to the sums of their rows. Returns what makes them a mean.
 template <class Sums>
-void LeafSamples::add_up(const std::int32_t* leaf, Sums& sums) const {
+double LeafSamples::add_up(const std::int32_t* leaf, std::span<const std::uint8_t> silent, Sums& sums) const {
   std::visit(
       [&](auto entries) {
-        each_leaf(entries, leaf, [&](auto list) {
+        each_voice(entries, leaf, silent, [&](auto list) {
           const double scale = 1.0 / static_cast<double>(sum_weights(list));
           for (const auto entry : list) sums.add(row_of(entry), static_cast<double>(weight_of(entry)) * scale);
         });
       },
       entries_);
+  return 1.0 / static_cast<double>(voices(leaf, silent));
 }
 
-void LeafSamples::weigh(const std::int32_t* leaf, std::size_t samples, SparseRows& out) const {
-  const double trees_inverse = 1.0 / static_cast<double>(trees());
+std::int64_t LeafSamples::count(const std::int32_t* leaf, std::size_t samples, std::span<const std::uint8_t> silent) const {
+  std::int64_t found = 0;
+  std::vector<std::uint64_t> marked(rows_ / 64 + 1);
+  for (std::size_t sample = 0; sample < samples; ++sample) {
+    std::visit(
+        [&](auto entries) {
+          each_voice(entries, leaf + sample * trees(), silent, [&](auto list) {
+            for (const auto entry : list) marked[row_of(entry) / 64] |= std::uint64_t{1} << (row_of(entry) % 64);
+          });
+        },
+        entries_);
+    for (std::uint64_t& bits : marked) found += std::popcount(std::exchange(bits, 0));
+  }
+  return found;
+}
+
+void LeafSamples::weigh(const std::int32_t* leaf, std::size_t samples, std::span<const std::uint8_t> silent,
+                        SparseRows& out) const {
   RowSums sums(rows_);
   for (std::size_t sample = 0; sample < samples; ++sample) {
-    add_up(leaf + sample * trees(), sums);
+    const double share = add_up(leaf + sample * trees(), silent, sums);
     const std::size_t before = out.column.size();
     sums.take([&](std::uint32_t row, double sum) {
       out.column.push_back(static_cast<std::int32_t>(row));
-      out.value.push_back(sum * trees_inverse);
+      out.value.push_back(sum * share);
     });
     out.size.push_back(static_cast<std::int64_t>(out.column.size() - before));
   }
 }
 
-void LeafSamples::nearest(const std::int32_t* leaf, std::size_t samples, std::size_t k, std::int64_t* row, double* weight) const {
-  const double trees_inverse = 1.0 / static_cast<double>(trees());
+void LeafSamples::nearest(const std::int32_t* leaf, std::size_t samples, std::span<const std::uint8_t> silent, std::size_t k,
+                          std::int64_t* row, double* weight) const {
   RowSums sums(rows_);
   std::vector<std::pair<double, std::uint32_t>> found;  // sums are negated, so that the largest come first
   for (std::size_t sample = 0; sample < samples; ++sample) {
-    add_up(leaf + sample * trees(), sums);
+    const double share = add_up(leaf + sample * trees(), silent, sums);
     found.clear();
     sums.take([&](std::uint32_t of, double sum) { found.emplace_back(-sum, of); });
     const std::size_t count = std::min(k, found.size());
     std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count), found.end());
     for (std::size_t i = 0; i < k; ++i) {
       row[sample * k + i] = i < count ? static_cast<std::int64_t>(found[i].second) : -1;
-      weight[sample * k + i] = i < count ? -found[i].first * trees_inverse : 0.0;
+      weight[sample * k + i] = i < count ? -found[i].first * share : 0.0;
     }
   }
 }
 
-void LeafSamples::quantiles(const std::int32_t* leaf, std::size_t samples, const RankedTargets& targets,
-                            std::span<const double> level, double* out) const {
-  std::visit([&](auto entries) { quantiles_of(entries, leaf, samples, targets, level, out); }, entries_);
+void LeafSamples::quantiles(const std::int32_t* leaf, std::size_t samples, std::span<const std::uint8_t> silent,
+                            const RankedTargets& targets, std::span<const double> level, double* out) const {
+  std::visit([&](auto entries) { quantiles_of(entries, leaf, samples, silent, targets, level, out); }, entries_);
 }
 
 // Shares are listed as they come and added up by block of targets only. What lies in the few blocks that a level falls into is
 // sorted then.
 template <class Entry>
 void LeafSamples::quantiles_of(std::span<const Entry> entries, const std::int32_t* leaf, std::size_t samples,
-                               const RankedTargets& targets, std::span<const double> level, double* out) const {
-  // Shares of a leaf are whole numbers that sum to about 2^bits, and those of all trees to less than 2^64.
-  const double one = std::ldexp(1.0, 63 - static_cast<int>(std::bit_width(trees())));
+                               std::span<const std::uint8_t> silent, const RankedTargets& targets, std::span<const double> level,
+                               double* out) const {
   const double tolerance = std::ldexp(1.0, -36);
-  // Blocks are many enough for neighbouring targets not to wait for each other's sums, and few beside the shares of a sample.
+  // Blocks are many enough for neighbouring targets not to wait for each other's sums, and few beside the shares of a sample. Where
+  // there are few targets, each has a block, and nothing is left to sort.
   const int width = std::bit_width(targets.value.size()), blocks = static_cast<int>(std::bit_width(trees())) + 3;
-  const int shift = std::max(width - std::min(blocks, 10), 0);
+  const int shift = width <= std::min(blocks + 2, 10) ? 0 : std::max(width - std::min(blocks, 10), 0);
   std::vector<std::uint64_t> of_block((targets.value.size() >> shift) + 1), before(level.size());
   std::vector<std::uint8_t> wanted(of_block.size());
   std::vector<std::size_t> block(level.size());
+  std::vector<double> needed(level.size());
   using Share = std::pair<std::uint32_t, std::uint64_t>;  // the place of a target, and its weight
   std::vector<Share> shares, picked;
   for (std::size_t sample = 0; sample < samples; ++sample) {
     std::size_t count = 0;
     std::uint64_t total = 0;
-    each_leaf(entries, leaf + sample * trees(), [&](std::span<const Entry> list) {
-      if (shares.size() < count + list.size()) shares.resize(2 * (count + list.size()));
+    const std::int32_t* const leaves = leaf + sample * trees();
+    // Shares of a leaf are whole numbers that sum to about 2^bits, and those of all trees, or of all leaves, to less than 2^64.
+    const double one = std::ldexp(1.0, 63 - static_cast<int>(std::bit_width(std::max(trees(), voices(leaves, silent)))));
+    each_voice(entries, leaves, silent, [&](std::span<const Entry> list) {
+      if (shift > 0 && shares.size() < count + list.size()) shares.resize(2 * (count + list.size()));
       const double scale = one / static_cast<double>(sum_weights(list));
       // Locals, because the compiler must take the others for places that are written to here.
       Share* to = shares.data() + count;
@@ -217,24 +268,31 @@ void LeafSamples::quantiles_of(std::span<const Entry> entries, const std::int32_
         // Below 2^63, so that the conversion is one instruction.
         const auto share = static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<double>(weight_of(entry)) * scale));
         const std::uint32_t rank = targets.rank[row_of(entry)];
-        *to++ = {rank, share};
+        if (shift > 0) *to++ = {rank, share};
         of_block[rank >> shift] += share;
         sum += share;
       }
       count += list.size();
       total += sum;
     });
-    const auto reached = [&](std::uint64_t up_to, double of) {
-      const double all = static_cast<double>(total);
-      return up_to > 0 && static_cast<double>(up_to) >= (of < 1.0 ? (of - tolerance) * all : all);
+    // What shares must sum to for each level. Sums are below 2^63, so that conversions are one instruction.
+    const double all = static_cast<double>(static_cast<std::int64_t>(total));
+    for (std::size_t i = 0; i < level.size(); ++i) needed[i] = level[i] < 1.0 ? (level[i] - tolerance) * all : all;
+    const auto reached = [](std::uint64_t up_to, double sum) {
+      return up_to > 0 && static_cast<double>(static_cast<std::int64_t>(up_to)) >= sum;
     };
     std::uint64_t up_to = 0;
     std::size_t at = 0;
     for (std::size_t i = 0; i < level.size(); ++i) {
-      while (!reached(up_to + of_block[at], level[i])) up_to += of_block[at++];
+      while (!reached(up_to + of_block[at], needed[i])) up_to += of_block[at++];
       block[i] = at;
       before[i] = up_to;
       wanted[at] = 1;
+    }
+    if (shift == 0) {
+      for (std::size_t i = 0; i < level.size(); ++i) out[sample * level.size() + i] = targets.value[block[i]];
+      std::fill(of_block.begin(), of_block.end(), 0);
+      continue;
     }
     picked.clear();
     for (const Share& share : std::span(shares).first(count))
@@ -247,7 +305,7 @@ void LeafSamples::quantiles_of(std::span<const Entry> entries, const std::int32_
         while (next->first >> shift < block[i]) ++next;
         up_to = before[i];
       }
-      for (bool behind = i == 0 || block[i] != block[i - 1]; behind || !reached(up_to, level[i]); behind = false) {
+      for (bool behind = i == 0 || block[i] != block[i - 1]; behind || !reached(up_to, needed[i]); behind = false) {
         rank = next->first;
         for (; next != picked.data() + picked.size() && next->first == rank; ++next) up_to += next->second;
       }

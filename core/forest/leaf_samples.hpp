@@ -57,36 +57,50 @@ class LeafSamples {
   std::size_t rows() const { return rows_; }
   std::size_t tree_size(std::size_t tree) const { return static_cast<std::size_t>(tree_begin_[tree + 1] - tree_begin_[tree]); }
 
-  // In all that follows, leaf[samples][trees()] are the leaves of samples, as Forest::apply finds them.
+  // In all that follows, leaf[samples][trees()] are the leaves of samples, as Forest::apply finds them. An empty list of a leaf stands
+  // for all samples of its tree; if `silent` marks the tree, that tree does not vote. Where no tree votes, all leaves that are not
+  // empty count the same. `silent` has an entry per tree, or none if all trees vote.
 
-  // Appends the weights of training rows for each sample: the mean over trees of a row's share of the weight of the sample's leaf.
-  void weigh(const std::int32_t* leaf, std::size_t samples, SparseRows& out) const;
+  // Counts the weights that are not zero.
+  std::int64_t count(const std::int32_t* leaf, std::size_t samples, std::span<const std::uint8_t> silent) const;
+
+  // Appends the weights of training rows for each sample: the mean over the trees that vote of a row's share of the weight of the sample's leaf.
+  void weigh(const std::int32_t* leaf, std::size_t samples, std::span<const std::uint8_t> silent, SparseRows& out) const;
 
   // Writes the k rows of the largest weights: the largest first, among equals the row with the lower number. Where fewer have a
   // weight, the rest is -1 and 0.
-  void nearest(const std::int32_t* leaf, std::size_t samples, std::size_t k, std::int64_t* row, double* weight) const;
+  void nearest(const std::int32_t* leaf, std::size_t samples, std::span<const std::uint8_t> silent, std::size_t k,
+               std::int64_t* row, double* weight) const;
 
   // Writes out[samples][quantiles]: the smallest target at which the weights of the targets up to it sum to the level. `level` must
   // increase. Shares are whole numbers, so that the order of rows does not matter; see docs/design.md.
-  void quantiles(const std::int32_t* leaf, std::size_t samples, const RankedTargets& targets, std::span<const double> level,
-                 double* out) const;
+  void quantiles(const std::int32_t* leaf, std::size_t samples, std::span<const std::uint8_t> silent,
+                 const RankedTargets& targets, std::span<const double> level, double* out) const;
 
  private:
   template <class Entry>
   void check(std::span<const Entry> entries) const;
+  const std::uint32_t* list_of(std::size_t tree, std::int32_t node) const {
+    return begin_.data() + tree_begin_[tree] + tree + node;
+  }
+  std::size_t voices(const std::int32_t* leaf, std::span<const std::uint8_t> silent) const;
   template <class Entry, class Use>
-  void each_leaf(std::span<const Entry> entries, const std::int32_t* leaf, Use use) const;
+  void each_voice(std::span<const Entry> entries, const std::int32_t* leaf, std::span<const std::uint8_t> silent, Use use) const;
+  template <class Entry, class Use>
+  void each_list(std::span<const Entry> entries, Use use) const;
   template <class Sums>
-  void add_up(const std::int32_t* leaf, Sums& sums) const;
+  double add_up(const std::int32_t* leaf, std::span<const std::uint8_t> silent, Sums& sums) const;
   template <class Entry>
-  void quantiles_of(std::span<const Entry> entries, const std::int32_t* leaf, std::size_t samples, const RankedTargets& targets,
-                    std::span<const double> level, double* out) const;
+  void quantiles_of(std::span<const Entry> entries, const std::int32_t* leaf, std::size_t samples,
+                    std::span<const std::uint8_t> silent, const RankedTargets& targets, std::span<const double> level,
+                    double* out) const;
 
   std::span<const std::int64_t> tree_begin_;
   std::span<const std::uint32_t> begin_;
   Entries entries_;
   std::size_t rows_;
   std::vector<std::size_t> first_;  // entry of each tree, and the number of all
+  std::size_t filled_ = 0;          // lists that are not empty
 };
 
 // Writes the share of trees in which two samples have the same leaf: out[samples][others].

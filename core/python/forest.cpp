@@ -17,16 +17,17 @@ void make_forest(Forest* self, const RowLayout& layout, const AtomList& atoms, c
 
 using Amounts = nb::ndarray<double, nb::numpy, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
-void attribute(const Forest& self, const Matrix<std::int32_t>& leaf, const Vector<std::uint32_t>& weight, int bits,
-               double divisor, const Amounts& out) {
+void attribute(const Forest& self, const Matrix<std::int32_t>& leaf, const Vector<std::uint32_t>& weight,
+               const Vector<double>& baseline, int bits, bool mean, const Amounts& out) {
   require(weight.size() == self.nodes(), "weights need one entry per node");
+  require(baseline.size() == self.outputs(), "the baseline needs one entry per output");
   require(leaf.shape(1) == self.trees() && out.shape(0) == leaf.shape(0) &&
               static_cast<std::int64_t>(out.shape(1)) == self.features() && out.shape(2) == self.outputs(),
           "wrong shape of leaves or output");
   for (std::size_t i = 0; i < leaf.size(); ++i)
     require(leaf.data()[i] >= 0 && static_cast<std::size_t>(leaf.data()[i]) < self.tree_size(i % self.trees()), "no such leaf");
   nb::gil_scoped_release release;
-  self.attribute(leaf.data(), leaf.shape(0), weight.data(), bits, divisor, out.data());
+  self.attribute(leaf.data(), leaf.shape(0), weight.data(), baseline.data(), bits, mean, out.data());
 }
 
 }  // namespace
@@ -128,17 +129,16 @@ void bind_forest(nb::module_& m) {
           "amount"_a, "Return each node's amount, shared out among its atom's features, and how many atoms use each feature.")
       .def(
           "expect_roots",
-          [](const Forest& self, const Vector<std::uint32_t>& weight) {
+          [](const Forest& self, const Vector<std::uint32_t>& weight, bool mean) {
             require(weight.size() == self.nodes(), "weights need one entry per node");
-            std::vector<double> sum(self.outputs());
-            double largest;
+            Forest::Expectation found;
             {
               nb::gil_scoped_release release;
-              largest = self.expect_roots(weight.data(), sum.data());
+              found = self.expect_roots(weight.data(), mean);
             }
-            return std::pair(to_numpy(std::move(sum)), largest);
+            return std::pair(to_numpy(std::move(found.baseline)), found.largest);
           },
-          "weight"_a, "Return the sum of the roots' expected predictions, and the largest sum of changes on a path.")
-      .def("attribute", &attribute, "leaf"_a, "weight"_a, "bits"_a, "divisor"_a, nb::arg("out").noconvert(),
+          "weight"_a, "mean"_a, "Return what the roots expect, and the largest sum of changes on a path.")
+      .def("attribute", &attribute, "leaf"_a, "weight"_a, "baseline"_a, "bits"_a, "mean"_a, nb::arg("out").noconvert(),
            "Write what each feature contributes to each output.");
 }

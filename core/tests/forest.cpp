@@ -632,13 +632,13 @@ static void damage_values(Random& random, std::vector<T>& values) {
 static void ask_for_reasons(Random& random, const Forest& forest, const std::vector<std::int32_t>& leaf, std::size_t rows,
                             bool linear = true) {
   const auto features = static_cast<std::size_t>(forest.features());
-  std::vector<double> amount(forest.nodes(), 1.0), shared(features), used(features), sum(forest.outputs());
+  std::vector<double> amount(forest.nodes(), 1.0), shared(features), used(features);
   if (linear) forest.add_importances(amount.data(), shared.data(), used.data());
   std::vector<std::uint32_t> weight(forest.nodes());
   for (auto& value : weight) value = static_cast<std::uint32_t>(random.index(100));
-  forest.expect_roots(weight.data(), sum.data());
+  const std::vector<double> baseline = forest.expect_roots(weight.data()).baseline;
   std::vector<double> out(rows * features * forest.outputs(), std::nan(""));
-  forest.attribute(leaf.data(), rows, weight.data(), 30, 1.0, out.data());
+  forest.attribute(leaf.data(), rows, weight.data(), baseline.data(), 30, true, out.data());
 }
 
 // Damages arrays at random. A forest that is accepted all the same must stay within its bounds, which the sanitizers

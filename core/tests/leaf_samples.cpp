@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct Grown {
   std::vector<std::vector<std::uint32_t>> row_weight;  // 0 for rows that a tree has not drawn
   std::vector<std::uint32_t> begin, narrow;
   std::vector<std::uint64_t> wide;
+  std::vector<std::uint8_t> silent;  // trees that do not vote from empty leaves; none: all vote
 
   Grown(Random& random, bool empty_leaves) : trees(1 + random.index(5)), rows(1 + random.index(30)) {
     for (std::size_t tree = 0; tree < trees; ++tree) {
@@ -48,6 +50,8 @@ struct Grown {
       }
       tree_begin.push_back(tree_begin.back() + static_cast<std::int64_t>(nodes));
     }
+    if (empty_leaves && random.chance(0.7))
+      for (std::size_t tree = 0; tree < trees; ++tree) silent.push_back(random.chance(0.8));
   }
 
   template <class Entry>
@@ -71,14 +75,29 @@ struct Grown {
     return found;
   }
 
+  std::set<std::int32_t> filled_leaves(std::size_t tree) const {
+    std::set<std::int32_t> found;
+    for (std::size_t r = 0; r < rows; ++r)
+      if (row_weight[tree][r] > 0) found.insert(leaf[tree][r]);
+    return found;
+  }
+
+  // The mean of the lists of a sample; if no tree votes, of all that are not empty.
   std::vector<double> weights_of(const std::vector<std::int32_t>& sample) const {
-    std::vector<double> sum(rows);
+    std::vector<std::pair<std::size_t, std::int32_t>> lists, everything;
     for (std::size_t tree = 0; tree < trees; ++tree) {
-      const auto members = in_leaf(tree, sample[tree]);
+      const auto filled = filled_leaves(tree);
+      if (silent.empty() || silent[tree] == 0 || filled.count(sample[tree]) > 0) lists.emplace_back(tree, sample[tree]);
+      for (const std::int32_t node : filled) everything.emplace_back(tree, node);
+    }
+    if (lists.empty()) lists = everything;
+    std::vector<double> sum(rows);
+    for (const auto& [tree, node] : lists) {
+      const auto members = in_leaf(tree, node);
       const double scale = 1.0 / std::accumulate(members.begin(), members.end(), 0.0);
       for (std::size_t r = 0; r < rows; ++r) sum[r] += members[r] * scale;
     }
-    for (double& s : sum) s *= 1.0 / static_cast<double>(trees);
+    for (double& s : sum) s *= 1.0 / static_cast<double>(lists.size());
     return sum;
   }
 };
@@ -105,7 +124,9 @@ TEST(weights_and_neighbours_equal_sums_over_all_rows) {
     const auto expected = grown.weights_of(sample);
     for (const LeafSamples* samples : {&wide, &narrow}) {
       SparseRows found;
-      samples->weigh(sample.data(), 1, found);
+      CHECK_EQUAL(samples->count(sample.data(), 1, grown.silent),
+                  std::count_if(expected.begin(), expected.end(), [](double w) { return w > 0; }), "problem", problem);
+      samples->weigh(sample.data(), 1, grown.silent, found);
       CHECK_EQUAL(found.size.at(0), static_cast<std::int64_t>(found.column.size()), "problem", problem);
       std::vector<double> dense(grown.rows);
       for (std::size_t i = 0; i < found.column.size(); ++i) dense.at(found.column[i]) = found.value[i];
@@ -115,7 +136,7 @@ TEST(weights_and_neighbours_equal_sums_over_all_rows) {
       const std::size_t k = 1 + random.index(grown.rows);
       std::vector<std::int64_t> row(k);
       std::vector<double> weight(k);
-      samples->nearest(sample.data(), 1, k, row.data(), weight.data());
+      samples->nearest(sample.data(), 1, grown.silent, k, row.data(), weight.data());
       std::vector<std::int64_t> order(grown.rows);
       std::iota(order.begin(), order.end(), 0);
       std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return expected[a] > expected[b]; });
@@ -140,7 +161,7 @@ TEST(quantiles_equal_sums_over_sorted_targets) {
     const std::vector<double> level{0.0, 0.1, 0.5, 0.5, 0.75, 1.0};
     std::vector<double> found(level.size());
     (problem % 2 ? grown.samples(grown.wide) : grown.samples(grown.narrow))
-        .quantiles(sample.data(), 1, {value, rank}, level, found.data());
+        .quantiles(sample.data(), 1, grown.silent, {value, rank}, level, found.data());
 
     std::map<std::uint32_t, double> of_rank;
     const auto weights = grown.weights_of(sample);

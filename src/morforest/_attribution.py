@@ -50,38 +50,34 @@ def attribute(
 
     Amounts are added in fixed point, so that neither threads nor blocks of rows show.
     """
-    if forest._core.has_silent_leaves:
-        raise ValueError(
-            'attributions need a vote of each tree, but with honest_prior="ignore" some leaves '
-            'have none: fit with honest_prior="prune" or "empirical".'
-        )
     weight = widen("weight", forest.weight, np.uint32)
-    baseline, largest = forest._core.expect_roots(weight)
+    baseline, largest = forest._core.expect_roots(weight, mean)
     # As many sums of changes as there are trees must fit.
     bits = AMOUNT_BITS - math.frexp(largest)[1] - forest.n_trees.bit_length()
     bits = min(bits, LARGEST_SHIFT)
-    divisor = float(forest.n_trees if mean else 1)
     leaf = forest.apply(X, n_jobs)
 
     def contributions(leaf: np.ndarray) -> np.ndarray:
         """Return those of the features that the trees split on."""
         out = np.zeros((len(leaf), math.prod(forest.shape), forest.outputs))
         over_even_parts(
-            lambda part: forest._core.attribute(leaf[part], weight, bits, divisor, out[part]),
+            lambda part: forest._core.attribute(
+                leaf[part], weight, baseline, bits, mean, out[part]
+            ),
             len(leaf),
             count_jobs(n_jobs, len(leaf) // ROWS_PER_JOB),
         )
         return out
 
     if forest.columns is None:
-        return contributions(leaf), baseline / divisor
+        return contributions(leaf), baseline
     on_features = forest.columns.footprints.T.tocsr()
     values = np.empty((len(X), on_features.shape[0], forest.outputs))
     for part in blocks((len(X), forest.columns.size * forest.outputs), HELD_VALUES):
         of_columns = contributions(leaf[part])
         for k in range(forest.outputs):
             values[part, :, k] = (on_features @ of_columns[:, :, k].T).T
-    return values, baseline / divisor
+    return values, baseline
 
 
 def shaped(

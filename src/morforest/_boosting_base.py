@@ -64,6 +64,7 @@ class BaseBoosting(BaseEnsemble):
     _fitted_loss: tuple[Any, ...]
     _exponent: int = 0  # targets were divided by two to this power
     _calibration: Calibration | None = None
+    _folds_may_be_chosen = False  # by calibration_folds="auto"
     _correction: float = 0.0  # added to the baseline, so that a quantile covers what it says
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -341,7 +342,16 @@ class BaseBoosting(BaseEnsemble):
         check.check_fraction("tol", self.tol, 0.0, 1e30)
 
     def _check_folds(self) -> None:
-        check.check_integer("calibration_folds", self.calibration_folds, 2, none=True)
+        folds = self.calibration_folds
+        if folds is None or (self._folds_may_be_chosen and isinstance(folds, str)):
+            check.check_choice("calibration_folds", folds, ("auto",), none=True)
+            return
+        if not check.is_integer(folds) or folds < 2:
+            also = ' or "auto"' if self._folds_may_be_chosen else ""
+            raise ValueError(
+                f"calibration_folds must be an integer of at least 2{also}, or None for no "
+                f"calibration, got {folds!r}."
+            )
 
     def _loss_name(self) -> tuple[Any, ...]:
         """Return the name of the loss, and its quantile if it has one."""

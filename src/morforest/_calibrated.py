@@ -106,6 +106,7 @@ class CalibratedNumbers(BaseBoosting):
 
     loss: str
     quantile: float
+    _folds_may_be_chosen = True
 
     def _calibrate(
         self,
@@ -146,12 +147,6 @@ class CalibratedNumbers(BaseBoosting):
         """Constant that calibration added to predictions of a quantile; else 0."""
         self._fitted()
         return float(np.ldexp(self._correction, self._exponent))
-
-    def _check_folds(self) -> None:
-        if isinstance(self.calibration_folds, str):
-            check.check_choice("calibration_folds", self.calibration_folds, ("auto",))
-        else:
-            super()._check_folds()
 
     def _errors(self, method: str) -> ErrorCalibration:
         """Return the errors of samples that were left out, for a method that needs them."""

@@ -231,7 +231,9 @@ class BaseMorf(BaseEstimator):
         The result is a named tuple with the fields ``values`` and ``baseline``, and after a fit on
         a data frame it knows the names of its columns, ``feature_names``. A classifier with several
         outputs returns a list with one for each. Attributions are not Shapley values, and how a
-        linear combination is shared depends on the units of its features.
+        linear combination is shared depends on the units of its features. Where trees do not vote
+        on a sample (``honest_prior="ignore"``), the average is over those that do, and the split
+        that silences a tree changes its expectation to the baseline.
 
         Examples
         --------

@@ -369,7 +369,7 @@ class Classification(MultiOutputMixin, ClassifierMixin, ClassLabels, BaseTrees):
     oob_score_: float
     oob_decision_function_: np.ndarray
     _criteria = ("gini", "entropy", "log_loss")
-    _priors = ("prune", "ignore", "uniform", "empirical")
+    _priors = ("ignore", "prune", "uniform", "empirical")
 
     def _read_target(self, y: Any, n_samples: int) -> np.ndarray:
         columns = columns_of(y, n_samples)
@@ -508,7 +508,7 @@ class Regression(MultiOutputMixin, RegressorMixin, BaseTrees):
     oob_score_: float
     oob_prediction_: np.ndarray
     _criteria = ("squared_error", "absolute_error", "poisson")
-    _priors = ("prune", "ignore", "empirical")
+    _priors = ("ignore", "prune", "empirical")
 
     def _read_target(self, y: Any, n_samples: int) -> np.ndarray:
         columns = columns_of(y, n_samples)

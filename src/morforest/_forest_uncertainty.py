@@ -13,12 +13,15 @@ from morforest import _validation as validation
 from morforest._forest_weights import ForestWeights
 from morforest._parallel import over_rows
 from morforest._uncertainty import (
+    Answers,
+    Draws,
     LeftOut,
     OutOfBag,
     TreeValues,
     conforms,
+    infinitesimal_variance,
     interval,
-    sampling_variance,
+    jackknife_variance,
 )
 
 MANY_MISSING = 0.05  # of the training samples: so many without a prediction are told
@@ -28,26 +31,36 @@ MANY_NEGATIVE = 0.1  # of the variances: the same
 class ForestUncertainty(ForestWeights):
     """Questions about predictions that trees answer for the samples that they did not use."""
 
-    def predict_std(self, X: Any) -> Any:
+    bootstrap_: bool
+    max_samples_: int
+    _n_samples: int
+    _out_of_bag: OutOfBag | None = None
+
+    def predict_std(self, X: Any, method: str = "jackknife") -> Any:
         """Estimate the standard deviation of predictions over training samples.
 
         This says how far the prediction would move if the forest were fitted to other samples from
         the same source, and with another seed: the uncertainty of the mean, or of the class
-        probability, and not the spread of the targets around it. It is computed by the jackknife
-        after bootstrap, which compares the whole forest with the trees that did not use a training
-        sample, and corrects for the finite number of trees.
+        probability, and not the spread of the targets around it.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
             Samples.
+        method : {"jackknife", "infinitesimal"}, default="jackknife"
+            "jackknife" is the jackknife after bootstrap, which compares the whole forest with the
+            trees that did not use a training sample. "infinitesimal" is the infinitesimal
+            jackknife, which asks how the predictions of the trees depend on how often they drew a
+            sample. Both correct for the finite number of trees. In simulations the first was 1.0 to
+            1.3 times what was to be estimated, and the second 0.7 to 1.0 times.
 
         Returns
         -------
         deviations : ndarray of shape (n_samples,) or (n_samples, n_classes)
             Standard deviations of `predict` in regression, and of each column of `predict_proba`
             in classification. With several outputs, an array of shape (n_samples, n_outputs) in
-            regression, and in classification a list with one array for each.
+            regression, and in classification a list with one array for each. NaN where fewer than
+            two trees vote, which may be so if they are honest.
 
         Notes
         -----
@@ -72,34 +85,46 @@ class ForestUncertainty(ForestWeights):
         >>> bool(quiet < noisy)
         True
         """
+        check.check_choice("method", method, ("jackknife", "infinitesimal"))
         if self.n_outputs_ > 1:
-            each = [of.predict_std(X) for of in self._each_output()]
+            each = [of.predict_std(X, method) for of in self._each_output()]
             return each if self._fitted().class_count else np.stack(each, axis=1)
         values, left_out, known = self._left_out_samples("predict_std")
-        if self._fitted().n_trees < 2:
+        forest = self._fitted()
+        if forest.n_trees < 2:
             raise ValueError(
                 "predict_std needs at least two trees: fit with a larger n_estimators."
             )
         X, _ = validation.check_samples(self, X, fitting=False)
-        outputs = self._fitted().outputs
-        found, repeats = np.empty((2, len(X), outputs)), known.repeats
+        draws = Draws(self._kept_samples().drawn, known.repeats, self._share_unused())
+        if method == "infinitesimal":
+            values = TreeValues.of(forest, int(draws.counts.max()))
+        found = np.empty((2, len(X), forest.outputs))
 
-        def estimate(part: slice, of_trees: np.ndarray) -> None:
-            for k in range(outputs):
-                found[:, part, k] = sampling_variance(of_trees[k], left_out, repeats)
+        def estimate(part: slice, said: Answers) -> None:
+            for k in range(forest.outputs):
+                of_output = said.output(k)
+                if method == "jackknife":
+                    found[:, part, k] = jackknife_variance(of_output, left_out, known.repeats)
+                else:
+                    found[:, part, k] = infinitesimal_variance(of_output, draws)
 
         self._over_samples(X, values, left_out, estimate)
         negative = float(np.mean(found[0] < 0))
         if negative > MANY_NEGATIVE:
             warnings.warn(
                 f"{negative:.0%} of the variances were negative after the correction for "
-                f"{self._fitted().n_trees} trees and {len(repeats)} training samples, and are set "
+                f"{forest.n_trees} trees and {len(draws.repeats)} training samples, and are set "
                 "to zero: use more trees, a smaller max_samples or a larger min_samples_leaf.",
                 UserWarning,
                 2,
             )
         deviations: np.ndarray = np.sqrt(np.maximum(found[0], 0.0) + found[1]) * values.unit
-        return deviations if self._fitted().class_count else deviations[:, 0]
+        return deviations if forest.class_count else deviations[:, 0]
+
+    def _share_unused(self) -> float:
+        """Return the share of samples that a tree does not draw, one if it may draw them twice."""
+        return 1.0 if self.bootstrap_ else 1.0 - self.max_samples_ / self._n_samples
 
     def _left_out_samples(self, method: str) -> tuple[TreeValues, LeftOut, OutOfBag]:
         """Return what trees predict, and what is known of the training samples they left out."""
@@ -111,11 +136,6 @@ class ForestUncertainty(ForestWeights):
                 'smaller max_samples, and without honest="oob".'
             )
         values = TreeValues.of(self._fitted())
-        if not values.complete:
-            raise ValueError(
-                f'{method} needs a vote of each tree, but with honest_prior="ignore" some leaves '
-                'have none: fit with honest_prior="prune" or "empirical".'
-            )
         left_out = LeftOut.of(samples.drawn, known.weight)
         missing = samples.n_rows - len(left_out.row)
         if missing > MANY_MISSING * samples.n_rows:
@@ -127,12 +147,16 @@ class ForestUncertainty(ForestWeights):
             )
         return values, left_out, known
 
+    def _said_by_nobody(self, values: TreeValues, left_out: LeftOut) -> np.ndarray | None:
+        """Return what is predicted where all trees that left a row out are silent."""
+        return values.of_nobody(left_out) if values.some_silent else None
+
     def _over_samples(
         self,
         X: np.ndarray,
         values: TreeValues,
         left_out: LeftOut,
-        work: Callable[[slice, np.ndarray], None],
+        work: Callable[[slice, Answers], None],
     ) -> None:
         """Call `work` with parts of the samples and what each tree predicts for these."""
         forest = self._fitted()
@@ -197,12 +221,22 @@ class IntervalPrediction(ForestUncertainty):
         values, left_out, known = self._left_out_samples("predict_interval")
         check_level(level, left_out)
         X, _ = validation.check_samples(self, X, fitting=False)
-        target = self._kept_samples().target
-        residual = np.abs(target - known.prediction)[left_out.row]
+        nobody = self._said_by_nobody(values, left_out)
+        own = known.prediction[left_out.row]
+        if nobody is not None:
+            own = np.where(np.isnan(own), nobody[0] * values.unit + values.centre, own)
+        residual = np.abs(self._kept_samples().target[left_out.row] - own)
         found = np.empty((len(X), 2))
 
-        def find(part: slice, of_trees: np.ndarray) -> None:
-            found[part] = interval(of_trees[0], values.unit, residual, left_out, level)
+        def find(part: slice, said: Answers) -> None:
+            found[part] = interval(
+                said.output(0),
+                None if nobody is None else nobody[0],
+                values.unit,
+                residual,
+                left_out,
+                level,
+            )
 
         self._over_samples(X, values, left_out, find)
         found += values.centre
@@ -266,16 +300,26 @@ class SetPrediction(ForestUncertainty):
         check.check_flag("allow_empty", allow_empty)
         X, _ = validation.check_samples(self, X, fitting=False)
         forest = self._fitted()
+        nobody = self._said_by_nobody(values, left_out)
         own = known.prediction[left_out.row] / values.unit
+        if nobody is not None:
+            of_own = nobody[self._kept_samples().target[left_out.row], np.arange(len(own))]
+            own = np.where(np.isnan(own), of_own, own)
         found = np.zeros((len(X), len(self.classes_)), dtype=bool)
         # Many classes get nothing from any tree, which is the same for all samples.
-        nothing = conforms(np.zeros((1, forest.n_trees)), own, left_out, level)[0]
+        nothing = conforms(
+            Answers(np.zeros((1, forest.n_trees)), None), None, own, left_out, level
+        )[0]
 
-        def find(part: slice, of_trees: np.ndarray) -> None:
-            for k, of_class in enumerate(of_trees):
-                some = np.flatnonzero(of_class.any(axis=1))
+        def find(part: slice, said: Answers) -> None:
+            for k in range(forest.outputs):
+                if nobody is not None:
+                    found[part, k] = conforms(said.output(k), nobody[k], own, left_out, level)
+                    continue
+                some = np.flatnonzero(said.values[k].any(axis=1))
+                of_some = Answers(said.values[k][some], None)
                 found[part, k] = nothing
-                found[part.start + some, k] = conforms(of_class[some], own, left_out, level)
+                found[part.start + some, k] = conforms(of_some, None, own, left_out, level)
             if not allow_empty:
                 best = np.argmax(forest.predict(X[part]), axis=1)
                 found[np.arange(part.start, part.stop), best] = True

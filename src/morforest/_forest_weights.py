@@ -21,7 +21,7 @@ from morforest._uncertainty import OutOfBag
 
 LEAVES = 1 << 24  # of samples in trees that are held at a time
 SAMPLES_AT_ONCE = 512  # of a call of the core
-PRIORS_WITHOUT_SAMPLES = ("ignore", "uniform")  # of empty leaves of honest trees
+MAX_WEIGHTS = 1 << 29  # of one call: six gigabytes, and as much again while they are put together
 MAX_PROXIMITIES = 1 << 30  # of one call: eight gigabytes
 
 
@@ -57,7 +57,8 @@ class ForestWeights(BaseEnsemble):
         training targets is the prediction, and times a matrix that marks the class of each training
         sample the class probabilities, up to rounding. With ``criterion="absolute_error"`` leaves
         predict medians, so that this does not hold. Copies of a sample made by `augment` count for
-        the sample.
+        the sample. Trees that do not vote on a sample (``honest_prior="ignore"``) take no part;
+        where none votes, all leaves of the forest count alike.
 
         Examples
         --------
@@ -70,11 +71,13 @@ class ForestWeights(BaseEnsemble):
         >>> model.predict([[0], [9]])
         array([1., 5.])
         """
-        samples, parts = self._samples_with_weights(), {}
+        samples, silent = self._samples_with_weights()
+        parts: dict[int, Any] = {}
         X, _ = validation.check_samples(self, X, fitting=False)
+        self._check_size(X, samples, silent)
 
         def weigh(leaf: np.ndarray, part: slice) -> None:
-            parts[part.start] = samples.core.weigh(leaf)
+            parts[part.start] = samples.core.weigh(leaf, silent)
 
         over_leaves(self._fitted(), X, self._jobs(), weigh)
         found = [parts.pop(start) for start in sorted(parts)]
@@ -119,14 +122,14 @@ class ForestWeights(BaseEnsemble):
         >>> indices.tolist(), weights.tolist()
         ([[2, -1]], [[1.0, 0.0]])
         """
-        samples = self._samples_with_weights()
+        samples, silent = self._samples_with_weights()
         check.check_integer("k", k, 1, samples.n_given)
         X, _ = validation.check_samples(self, X, fitting=False)
         row = np.empty((len(X), int(k)), dtype=np.int64)
         weight = np.empty(row.shape)
 
         def find(leaf: np.ndarray, part: slice) -> None:
-            samples.core.nearest(leaf, row[part], weight[part])
+            samples.core.nearest(leaf, silent, row[part], weight[part])
 
         over_leaves(self._fitted(), X, self._jobs(), find)
         if samples.kept is not None:
@@ -208,16 +211,34 @@ class ForestWeights(BaseEnsemble):
             )
         return samples
 
-    def _samples_with_weights(self) -> LeafSamples:
-        """Return the same where each tree's prediction is a weighted mean of its samples."""
-        samples = self._kept_samples()
-        for prior in PRIORS_WITHOUT_SAMPLES:
-            if prior in self._fitted_priors and samples.has_empty_leaves(self._fitted()):
-                raise ValueError(
-                    f"with honest_prior={prior!r} some leaves predict what no training sample "
-                    'says: fit with honest_prior="prune" or "empirical".'
-                )
-        return samples
+    def _samples_with_weights(self) -> tuple[LeafSamples, np.ndarray]:
+        """Return the same where predictions are weighted means of samples, and the silent trees."""
+        samples, forest = self._kept_samples(), self._fitted()
+        if "uniform" in self._fitted_priors and samples.has_empty_leaves(forest):
+            raise ValueError(
+                'with honest_prior="uniform" some leaves predict what no training sample says: fit '
+                'with honest_prior="ignore", "prune" or "empirical".'
+            )
+        return samples, forest.silent_trees
+
+    def _check_size(self, X: np.ndarray, samples: LeafSamples, silent: np.ndarray) -> None:
+        """Raise if there are more weights than fit, before they are computed."""
+        if len(X) * samples.most_weights(self._fitted()) <= MAX_WEIGHTS:
+            return
+        found: list[int] = []
+        over_leaves(
+            self._fitted(),
+            X,
+            self._jobs(),
+            lambda leaf, _: found.append(samples.core.count(leaf, silent)),
+        )
+        if sum(found) > MAX_WEIGHTS:
+            raise ValueError(
+                f"weights of {len(X)} samples would be {sum(found):,} numbers, which need "
+                f"{sum(found) * 12 / 2**30:.0f} GB and as much again to compute: call it with "
+                "fewer samples at a time, or use nearest() or predict_quantiles(), which hold "
+                "few of them."
+            )
 
 
 class QuantilePrediction(ForestWeights):
@@ -262,7 +283,7 @@ class QuantilePrediction(ForestWeights):
         """
         if self.n_outputs_ > 1:
             return np.stack([of.predict_quantiles(X, q) for of in self._each_output()], axis=1)
-        samples = self._samples_with_weights()
+        samples, silent = self._samples_with_weights()
         levels = check_levels(q)
         X, _ = validation.check_samples(self, X, fitting=False)
         order = np.argsort(levels, kind="stable")
@@ -270,7 +291,7 @@ class QuantilePrediction(ForestWeights):
         found = np.empty((len(X), len(levels)))
 
         def cumulate(leaf: np.ndarray, part: slice) -> None:
-            samples.core.quantiles(leaf, value, rank, levels[order], found[part])
+            samples.core.quantiles(leaf, silent, value, rank, levels[order], found[part])
 
         over_leaves(self._fitted(), X, self._jobs(), cumulate)
         quantiles = np.empty(found.shape)

@@ -142,6 +142,13 @@ class LeafSamples:
         """Say whether no sample fills some leaf of a forest, which may be so if it is honest."""
         return bool((self._sizes()[~forest.is_split()] == 0).any())
 
+    def most_weights(self, forest: Forest) -> int:
+        """Return a number of weights that no sample exceeds."""
+        if self.has_empty_leaves(forest):
+            return self.n_rows
+        largest = np.maximum.reduceat(self._sizes(), self.tree_begin[:-1])
+        return min(self.n_rows, int(largest.sum(dtype=np.int64)))
+
     def _sizes(self) -> np.ndarray:
         """Return the length of each node's list."""
         ends = self.tree_begin[1:-1] + np.arange(1, self.n_trees)  # from one tree to the next

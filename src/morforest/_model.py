@@ -346,6 +346,27 @@ class Forest:
         split: np.ndarray = self.next >= 0
         return split
 
+    @cached_property
+    def silent_trees(self) -> np.ndarray:
+        """Mark the trees that do not vote on some samples; empty if all vote on all."""
+        if not self._core.has_silent_leaves:
+            return np.empty(0, dtype=np.uint8)
+        leaf = np.flatnonzero(~self.is_split())
+        silent = np.zeros(len(self.next), dtype=np.uint8)
+        silent[leaf] = self.is_silent(-1 - self.next[leaf].astype(np.int64))
+        found: np.ndarray = np.maximum.reduceat(silent, self.tree_begin.astype(np.int64)[:-1])
+        return found
+
+    def is_silent(self, payload: np.ndarray) -> np.ndarray:
+        """Say of payloads whether they say nothing."""
+        if not self.class_count:
+            silent = np.isnan(self.leaf_value)
+        else:
+            of_class = np.zeros(self.class_count, dtype=bool)
+            silent = np.append(of_class, self.distribution_size == 0)
+        found: np.ndarray = silent[payload]
+        return found
+
     def tree_sizes(self) -> np.ndarray:
         """Return the number of nodes of each tree."""
         begin = self.tree_begin.astype(np.int64)

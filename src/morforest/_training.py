@@ -113,7 +113,7 @@ class GrowthSettings:
     max_leaf_nodes: int | None = None
     min_child_fraction: float = 0.0
     random_split_rate: float = 0.0
-    honest_prior: str = "prune"
+    honest_prior: str = "ignore"
 
 
 @dataclass(frozen=True)

@@ -82,11 +82,12 @@ class MorfClassifier(Classification, SetPrediction, BaseForest):
     honest_fraction : float, default=0.5
         Share of the samples of each tree that fill leaves where ``honest=True``. It is the same in
         each class, unless there are several outputs.
-    honest_prior : {"prune", "ignore", "uniform", "empirical"}, default="prune"
-        What an honest tree does about leaves that no sample fills. "prune" removes the split, so
-        that its other side takes its place. With "ignore" the tree does not vote on samples that
-        reach such a leaf. "uniform" predicts the same probability for each class, and "empirical"
-        what all samples that fill leaves of the tree predict together.
+    honest_prior : {"ignore", "prune", "uniform", "empirical"}, default="ignore"
+        What an honest tree does about leaves that no sample fills. With "ignore" the tree does not
+        vote on samples that reach such a leaf; where no tree votes, the mean of all other leaves
+        is predicted. "prune" removes the split, so that its other side takes its place. "uniform"
+        predicts the same probability for each class, and "empirical" what all samples that fill
+        leaves of the tree predict together.
     bootstrap : bool or "auto", default="auto"
         Whether each tree is grown on a bootstrap sample or on all samples; if it is False and there
         are `max_samples`, on samples drawn without replacement. "auto" draws bootstrap samples,
@@ -196,7 +197,7 @@ class MorfClassifier(Classification, SetPrediction, BaseForest):
         random_split_rate: float = 0.0,
         honest: bool | str = False,
         honest_fraction: float = 0.5,
-        honest_prior: str = "prune",
+        honest_prior: str = "ignore",
         bootstrap: bool | str = "auto",
         max_samples: Any = None,
         oob_score: Any = False,
@@ -311,11 +312,11 @@ class MorfRegressor(Regression, QuantilePrediction, IntervalPrediction, BaseFore
     honest_fraction : float, default=0.5
         Share of the samples of each tree that fill leaves where ``honest=True``. It is the same in
         each class, unless there are several outputs.
-    honest_prior : {"prune", "ignore", "empirical"}, default="prune"
-        What an honest tree does about leaves that no sample fills. "prune" removes the split, so
-        that its other side takes its place. With "ignore" the tree does not vote on samples that
-        reach such a leaf. "empirical" predicts what all samples that fill leaves of the tree
-        predict together.
+    honest_prior : {"ignore", "prune", "empirical"}, default="ignore"
+        What an honest tree does about leaves that no sample fills. With "ignore" the tree does not
+        vote on samples that reach such a leaf; where no tree votes, the mean of all other leaves
+        is predicted. "prune" removes the split, so that its other side takes its place, and
+        "empirical" predicts what all samples that fill leaves of the tree predict together.
     bootstrap : bool or "auto", default="auto"
         Whether each tree is grown on a bootstrap sample or on all samples; if it is False and there
         are `max_samples`, on samples drawn without replacement. "auto" draws bootstrap samples,
@@ -413,7 +414,7 @@ class MorfRegressor(Regression, QuantilePrediction, IntervalPrediction, BaseFore
         random_split_rate: float = 0.0,
         honest: bool | str = False,
         honest_fraction: float = 0.5,
-        honest_prior: str = "prune",
+        honest_prior: str = "ignore",
         bootstrap: bool | str = "auto",
         max_samples: Any = None,
         oob_score: Any = False,

@@ -78,11 +78,12 @@ class MorfTreeClassifier(Classification):
     honest_fraction : float, default=0.5
         Share of the samples of each tree that fill leaves where ``honest=True``. It is the same in
         each class, unless there are several outputs.
-    honest_prior : {"prune", "ignore", "uniform", "empirical"}, default="prune"
-        What an honest tree does about leaves that no sample fills. "prune" removes the split, so
-        that its other side takes its place. With "ignore" the tree does not vote on samples that
-        reach such a leaf. "uniform" predicts the same probability for each class, and "empirical"
-        what all samples that fill leaves of the tree predict together.
+    honest_prior : {"ignore", "prune", "uniform", "empirical"}, default="ignore"
+        What an honest tree does about leaves that no sample fills. With "ignore" the tree does not
+        vote on samples that reach such a leaf; where no tree votes, the mean of all other leaves
+        is predicted. "prune" removes the split, so that its other side takes its place. "uniform"
+        predicts the same probability for each class, and "empirical" what all samples that fill
+        leaves of the tree predict together.
     class_weight : {"balanced", "balanced_subsample"}, dict, list of dict or None, default=None
         Weights of the classes, none of them negative: a dict from label to weight, or "balanced"
         for weights in inverse proportion to the frequencies of the classes. "balanced_subsample"
@@ -149,7 +150,7 @@ class MorfTreeClassifier(Classification):
         random_split_rate: float = 0.0,
         honest: bool = False,
         honest_fraction: float = 0.5,
-        honest_prior: str = "prune",
+        honest_prior: str = "ignore",
         class_weight: Any = None,
         random_state: Any = None,
     ):
@@ -245,11 +246,11 @@ class MorfTreeRegressor(Regression):
     honest_fraction : float, default=0.5
         Share of the samples of each tree that fill leaves where ``honest=True``. It is the same in
         each class, unless there are several outputs.
-    honest_prior : {"prune", "ignore", "empirical"}, default="prune"
-        What an honest tree does about leaves that no sample fills. "prune" removes the split, so
-        that its other side takes its place. With "ignore" the tree does not vote on samples that
-        reach such a leaf. "empirical" predicts what all samples that fill leaves of the tree
-        predict together.
+    honest_prior : {"ignore", "prune", "empirical"}, default="ignore"
+        What an honest tree does about leaves that no sample fills. With "ignore" the tree does not
+        vote on samples that reach such a leaf; where no tree votes, the mean of all other leaves
+        is predicted. "prune" removes the split, so that its other side takes its place, and
+        "empirical" predicts what all samples that fill leaves of the tree predict together.
     random_state : int, RandomState instance or None, default=None
         Seed of all random numbers. The same seed and samples give the same model on every platform.
 
@@ -307,7 +308,7 @@ class MorfTreeRegressor(Regression):
         random_split_rate: float = 0.0,
         honest: bool = False,
         honest_fraction: float = 0.5,
-        honest_prior: str = "prune",
+        honest_prior: str = "ignore",
         random_state: Any = None,
     ):
         self.dictionary = dictionary
