@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 import pytest
 from common import MINIROCKET, assert_same_forest
+from golden_cases import digits, images, table, whole_numbers
 from hypothesis import given
 from oracle_columns import moments
 from problems import CLASSIFICATION, REGRESSION, Problem, assert_same_trees, problems
@@ -15,7 +16,6 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from test_boosting import Problem as Rounds
 from test_boosting import assert_same_rounds
-from test_determinism import digits, images, table, whole_numbers
 from test_oracle import examples
 from test_pool import nonlinear_dictionaries
 

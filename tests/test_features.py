@@ -8,11 +8,11 @@ import warnings
 import numpy as np
 import pytest
 from common import MINIROCKET
+from golden_cases import whole_numbers
 from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from test_determinism import whole_numbers
 
 from morforest import (
     AtomFeatures,

@@ -4,8 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
+from golden_cases import digits, table
 from sklearn.base import clone
-from test_determinism import digits, table
 
 from morforest import (
     AtomFeatures,

@@ -8,6 +8,7 @@ import oracle_attribution
 import oracle_gaps
 import pytest
 from common import GAP_KINDS, assert_same_forest, missing_codes, with_gaps
+from golden_cases import whole_numbers
 from oracle_columns import has_value
 from problems import (
     as_oracle,
@@ -15,7 +16,7 @@ from problems import (
 )
 from sklearn.base import clone
 from sklearn.linear_model import RidgeCV
-from test_determinism import assert_same, whole_numbers
+from test_determinism import assert_same
 
 from morforest import (
     AtomFeatures,
@@ -434,3 +435,24 @@ def test_every_kind_of_estimator_is_here():
     kinds = {type(model).__name__ for model in FORESTS.values()}
     every = itertools.product(["Boosting", "Tree", ""], ["Classifier", "Regressor"])
     assert kinds == {f"Morf{kind}{task}" for kind, task in every}
+
+
+def test_splits_say_where_missing_values_go():
+    X, y = series(kind="mixed")
+    model = estimator("mixed").fit(X, y)
+    said = np.concatenate([tree.missing for tree in model.splits_])
+    assert set(said.tolist()) <= {"gap left", "gap right", "absent left", "absent right"}
+    side = model._forest.side[model._forest.is_split()]
+    assert [word.endswith("left") for word in said] == np.isin(side, (1, 3)).tolist()
+    complete = estimator("mixed").fit(np.nan_to_num(X), y)
+    assert set(complete.splits_[0].missing.tolist()) == {"none"}
+
+
+def test_leaves_are_no_polytopes_where_values_are_missing():
+    X, y = (
+        with_gaps(np.random.default_rng(0).normal(size=(60, 4)), "random", 0.3),
+        np.arange(60) % 2,
+    )
+    model = MorfClassifier(Axis(), n_estimators=2, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="missing values were seen in training"):
+        model.polytope(0, model.apply(X)[0, 0])

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from common import MINIROCKET, assert_same_forest, differ
+from golden_cases import whole_numbers
 from hypothesis import given
 from hypothesis import strategies as st
 from problems import (
@@ -17,7 +18,6 @@ from problems import (
     problems,
 )
 from scipy import stats
-from test_determinism import whole_numbers
 from test_oracle import examples
 
 from morforest import (

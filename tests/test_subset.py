@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from common import assert_same_forest
+from golden_cases import digits, images
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from test_boosting import Problem, assert_same_rounds
-from test_determinism import digits, images
 
 from morforest import (
     Atoms,

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from morforest._atom_names import in_columns
 from morforest._atoms import OPERATIONS, PROPORTION
-from morforest._model import Forest
+from morforest._model import SIDES, Forest
 from morforest.dictionary._views import View
 
 COMBINATION = "combination"  # of several shared atoms
@@ -49,6 +49,11 @@ class TreeSplits:
         What responses must exceed to be counted by "proportion"; NaN for other operations.
     window : ndarray of shape (n_splits, n_axes)
         Number of positions along each axis at which a pooled atom responds; 1 for others.
+    missing : ndarray of str
+        Which samples go to one side because the atom touches their missing values, and where:
+        "gap left", "gap right", "absent left" or "absent right". Absent values are among the
+        gaps. "none" where training samples had no missing values: absent values then go to the
+        child of more weight.
     views : tuple of str
         Names of the views that the blocks of `atoms` belong to.
     feature_names : ndarray of str or None
@@ -69,6 +74,7 @@ class TreeSplits:
     operation: np.ndarray
     bias: np.ndarray
     window: np.ndarray
+    missing: np.ndarray
     views: tuple[str, ...]
     feature_names: np.ndarray | None = None
 
@@ -162,6 +168,7 @@ def _splits_of(tree: Forest, feature_names: np.ndarray | None) -> TreeSplits:
         operation=operation,
         bias=bias,
         window=window,
+        missing=np.array(SIDES)[tree.side[split] if len(tree.side) else np.zeros_like(split)],
         views=tuple(map(_name, atoms.layout.views)),
         feature_names=feature_names,
     )
