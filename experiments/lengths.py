@@ -22,7 +22,7 @@ SETS = missing.SERIES
 END, START, BOTH = "the end", "the beginning", "both ends"
 CUTS = (END, START, BOTH)
 SHORTEST = 0.4  # part of the length that may be left
-REPEATS, QUICK_REPEATS = 10, 2
+REPEATS, QUICK_REPEATS = 5, 2
 FIRST_SEED = 45_000  # far from those of the other studies
 
 OURS = ("forest patch", "forest series", "boosting")
