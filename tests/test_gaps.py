@@ -117,7 +117,7 @@ def gappy_problem(dictionary, kind="mixed", rate=0.5, seed=0, **parameters):
 def test_each_dictionary_equals_the_oracle(name, kind):
     problem = gappy_problem(EACH_DICTIONARY[name], kind)
     forest = assert_same_trees(problem)
-    assert any(len(nodes) > 2 for nodes in forest.trees)
+    assert name == "atoms" or any(len(nodes) > 2 for nodes in forest.trees)
 
 
 @pytest.mark.parametrize("splitter", ["exact", "histogram"])
