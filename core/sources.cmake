@@ -18,17 +18,13 @@ morforest_group(MORFOREST_KERNELS splitting
   splitting/search_by_squared_error.cpp)
 morforest_group(MORFOREST_KERNELS projection
   forest/attribution_sums.cpp
-  forest/prediction.cpp
-  forest/tree_walk.cpp
+  forest/byte_walk.cpp
   projection/atom_values.cpp
   projection/byte_patches.cpp
-  projection/gap_projection.cpp
   projection/pooling.cpp
-  projection/projector.cpp
-  projection/with_projection.cpp)
+  projection/projector.cpp)
 morforest_group(MORFOREST_KERNELS data
   base/sorting.cpp
-  data/gaps.cpp
   data/row_filler.cpp
   data/table.cpp
   growth/combination.cpp
@@ -40,15 +36,20 @@ morforest_group(MORFOREST_SUPPORT sampler
 morforest_group(MORFOREST_SUPPORT growth
   growth/bags.cpp
   growth/grow.cpp
+  projection/gap_projection.cpp
+  projection/with_projection.cpp
   splitting/node_search.cpp)
 morforest_group(MORFOREST_SUPPORT forest
   atoms/atom_list.cpp
   atoms/dictionary.cpp
+  data/gaps.cpp
   data/row_layout.cpp
   forest/attribution.cpp
   forest/compiled_nodes.cpp
   forest/forest.cpp
-  forest/leaf_samples.cpp)
+  forest/leaf_samples.cpp
+  forest/prediction.cpp
+  forest/tree_walk.cpp)
 # Compiled once for all instruction sets; module.cpp is compiled for each.
 morforest_group(MORFOREST_BINDINGS bindings
   python/atoms.cpp

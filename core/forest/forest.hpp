@@ -137,6 +137,9 @@ class Forest {
   void walk_rows(CellType type, const Cell* const* cells, std::size_t size, int extra_bits, NodeRange ahead,
                  std::int32_t* leaf) const;
 
+  // The same for samples of CellType::bytes; the forest must take them, see takes_bytes().
+  void walk_bytes(const std::uint8_t* const* cells, std::size_t size, NodeRange ahead, std::int32_t* leaf) const;
+
   // The same where some rows have masks; the others have null.
   template <class Cell>
   void walk_masked(CellType type, const Cell* const* cells, const RowMask* const* masks, std::size_t size, int extra_bits,
