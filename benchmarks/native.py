@@ -37,9 +37,9 @@ def build(name, march, folder):
     for kind, group, sources in _groups():
         combined = folder / f"{group}.cpp"
         combined.write_text("".join(f'#include "{source}"\n' for source in sources))
-        # What is no kernel is compiled once for all instruction sets, for size.
-        options = ("-O3", march) if kind == "KERNELS" else ("-Os", "x86-64")
-        objects.append(_compile(combined, *options, folder / f"{group}.o"))
+        # What is no kernel is compiled once for all instruction sets.
+        target = march if kind == "KERNELS" else "x86-64"
+        objects.append(_compile(combined, "-O3", target, folder / f"{group}.o"))
     program = folder / f"{name}-{march}"
     subprocess.run([compiler(), *map(str, objects), "-pthread", "-o", str(program)], check=True)
     return program

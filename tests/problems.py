@@ -111,7 +111,7 @@ def training_table(X, dictionary, shape, channel_axis=None):
     """The package's table, of which the oracle takes the hashes of rows and the type of cells."""
     X = to_core_dtype(X.reshape(len(X), -1))
     plan = resolve(dictionary, shape, channel_axis)
-    return TrainingTable(X, plan, *choose_format(X, plan.bounds))
+    return TrainingTable(X, plan, *choose_format(X, plan.bounds, plan.has_order))
 
 
 class OracleForest:

@@ -242,7 +242,7 @@ def test_attributions_need_a_fitted_model(estimator):
 
 def test_samples_that_do_not_fit_are_refused_as_in_predict():
     model = fit_friedman()
-    bad = {"has 5 features": np.zeros((3, 5)), "contains NaN": np.full((3, 8), np.nan)}
+    bad = {"has 5 features": np.zeros((3, 5)), "contains infinity": np.full((3, 8), np.inf)}
     for message, X in bad.items():
         for method in (model.predict, model.attributions):
             with pytest.raises(ValueError, match=message):

@@ -39,8 +39,8 @@ def test_bytes_and_prefix_sums_grow_the_same_forest(case, monkeypatch):
     y = random.integers(0, 4, size=300)
     fast = forest_of(X, y, dictionary)
 
-    def without_bytes(X, bounds):
-        chosen, cells = choose_format(X, bounds)
+    def without_bytes(*arguments):
+        chosen, cells = choose_format(*arguments)
         return chosen, replace(cells, fit_bytes=False)
 
     monkeypatch.setattr(_table, "choose_format", without_bytes)

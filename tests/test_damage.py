@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from morforest import AtomFeatures
 
-STATES = 3800
+STATES = 4300
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -278,7 +278,7 @@ def test_leaf_values_beyond_any_target_are_refused():
         forest_changed("kernels", leaf_value=values)
 
 
-CODES = "missing"  # the name in the state of a forest, with a code per split
+CODES = "side"  # the name in the state of a forest, with a code per split
 
 
 @pytest.mark.parametrize("name", ["gaps", "gaps, pooled", "gaps, boosting"])

@@ -70,13 +70,13 @@ def test_pairs_across_a_signed_channel_do_not_overflow():
     dictionary = Pair((64, 1), (64, 1), reach=(0, 7), views=channels)
     plan = resolve(dictionary, (64, 8))
     flat = X.reshape(4, -1)
-    cells = choose_format(flat, plan.bounds)[1]
+    cells = choose_format(flat, plan.bounds, plan.has_order)[1]
     values = []
     for source in plan.views():
         found = source.largest_of_nonnegative(255.0)
         values.append(found[0] * 64)
     assert sum(values) < 2.0 ** (8 * np.dtype(cells.cell_type).itemsize - 1)
-    TrainingTable(flat, plan, *choose_format(flat, plan.bounds))
+    TrainingTable(flat, plan, *choose_format(flat, plan.bounds, plan.has_order))
 
 
 def test_early_stopping_goes_on_where_it_was():

@@ -388,7 +388,7 @@ def bags_of(model, X, target):
     """How often each tree drew each row, by a hand-made bagging over the same samples."""
     rows = to_core_dtype(X.reshape(len(X), -1))
     plan = resolve(model.dictionary_, model.data_shape_)
-    table = TrainingTable(rows, plan, *choose_format(rows, plan.bounds))
+    table = TrainingTable(rows, plan, *choose_format(rows, plan.bounds, plan.has_order))
     nothing = np.empty(0)
     bagging = make_bagging(
         table.table.hash, target, None, None, len(X), True, None, nothing, nothing.astype(np.uint32)

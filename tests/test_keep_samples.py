@@ -56,7 +56,7 @@ def test_samples_are_checked(question):
     more = {"nearest": (2,), "predict_quantiles": ([0.5],)}.get(question, ())
     for bad, message in (
         (X[:, :3], "features"),
-        ([[np.nan] * 8], "NaN"),
+        ([[np.inf] * 8], "infinity"),
         ([["a"] * 8], "numeric"),
         (X[:0], "sample"),
     ):

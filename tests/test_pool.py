@@ -87,7 +87,7 @@ def drawn_atoms(dictionary, X, n=N_DRAWS, key=1):
     """Atoms as the core draws them."""
     plan = resolve(dictionary, X.shape[1:])
     X = X.reshape(len(X), -1)
-    table = TrainingTable(X, plan, *choose_format(X, plan.bounds))
+    table = TrainingTable(X, plan, *choose_format(X, plan.bounds, plan.has_order))
     order = np.arange(len(X), dtype=np.uint32)
     drawn = core.draw_atoms(table.table, table.dictionary, order, key, n)
     return AtomList.from_core(table.layout, drawn)

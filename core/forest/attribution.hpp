@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "atoms/atom_list.hpp"
-#include "data/row_filler.hpp"
 #include "forest/importance.hpp"
 
 namespace morf {
@@ -85,12 +84,7 @@ class Shares {
   }
 
   // Turns the differences of one sample, grid[features][outputs], into amounts.
-  void sum_up(std::uint64_t* grid, std::size_t outputs) const {
-    const auto inner = static_cast<std::int64_t>(outputs);
-    for (std::size_t axis = 0; axis < rank_; ++axis)
-      for (int pass = 0; pass < passes_[axis]; ++pass)
-        accumulate_along(grid, layout_.features * inner, layout_.shape[axis], blocks_.stride(axis) * inner);
-  }
+  void sum_up(std::uint64_t* grid, std::size_t outputs) const;
 
  private:
   struct Pooled {

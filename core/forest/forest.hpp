@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <vector>
 
@@ -98,6 +99,11 @@ class Forest {
     std::int32_t begin = 0, end = 0;
   };
 
+  // What is done with each block of rows. These are called once per block, so that only walks are compiled for each type of cells.
+  using Walk = std::function<void(std::size_t tree, std::int32_t* leaf)>;  // of the block's rows down a tree
+  using UseBlock = std::function<void(std::size_t first, std::size_t size, const Walk& walk)>;
+  using UseLeaves = std::function<void(std::size_t first, std::size_t size, std::size_t tree, const std::int32_t* leaf)>;
+
   void check() const;
   void index_nodes();
   void compile_bytes() const;
@@ -119,17 +125,20 @@ class Forest {
   void expect(std::size_t tree, const std::uint32_t* weight, std::vector<double>& out) const;
   void attribute_rows(const std::int32_t* leaf, std::size_t rows, const std::uint32_t* weight, const double* baseline, int bits,
                       bool mean, std::vector<std::uint64_t>& grid, double* out) const;
-  template <class Use>
-  void each_table_block(const Table& table, const std::uint32_t* rows, std::size_t row_count, Use use,
-                        std::size_t begin = 0) const;
-  template <class Use>
-  void each_block(const Samples& x, CellType type, const Quantiser& quantiser, int extra_bits, Use use) const;
+  // Calls `use` for blocks of the given rows of a table; null: of those from `begin` on.
+  void each_table_block(const Table& table, const std::uint32_t* rows, std::size_t begin, std::size_t row_count,
+                        const UseBlock& use) const;
+  // Passes blocks of samples through all trees, and calls `use` in the order of the trees.
+  void each_block(const Samples& x, CellType type, const Quantiser& quantiser, int extra_bits, const UseLeaves& use) const;
 
   // leaf[i] is the index within the forest of a root; it becomes that of the leaf that row i falls into. `ahead` are nodes that will be
   // visited next.
   template <class Cell>
   void walk_rows(CellType type, const Cell* const* cells, std::size_t size, int extra_bits, NodeRange ahead,
                  std::int32_t* leaf) const;
+
+  // The same for samples of CellType::bytes; the forest must take them, see takes_bytes().
+  void walk_bytes(const std::uint8_t* const* cells, std::size_t size, NodeRange ahead, std::int32_t* leaf) const;
 
   // The same where some rows have masks; the others have null.
   template <class Cell>

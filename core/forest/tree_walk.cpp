@@ -29,14 +29,8 @@ void Forest::walk_rows(CellType type, const Cell* const* cells, std::size_t size
   const auto run = [&](const auto& steps) {
     walk(steps, cells, size, leaf, Ahead(steps.nodes + ahead.begin, steps.nodes + ahead.end, size));
   };
-#if MORFOREST_BYTE_PATCHES
-  if constexpr (std::is_same_v<Cell, std::uint8_t>) {
-    if (type == CellType::bytes) {
-      const std::size_t width = static_cast<std::size_t>(layout_.shape.back());
-      return tall_ ? run(ByteSteps<2>{byte_nodes_.data(), width}) : run(ByteSteps<1>{byte_nodes_.data(), width});
-    }
-  }
-#endif
+  if constexpr (std::is_same_v<Cell, std::uint8_t>)
+    if (type == CellType::bytes) return walk_bytes(cells, size, ahead, leaf);
   if constexpr (sizeof(Cell) <= 4) {
     if (extra_bits == 0) {
       std::call_once(slots_compiled_, [this] { compile_slots(); });

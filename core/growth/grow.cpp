@@ -571,18 +571,12 @@ void grow_on_columns(const Subset& subset, const std::vector<TreeOnColumns>& tre
   AtomList columns;
   std::swap(columns, out.atoms);
   const auto grow = [&]<class Value>(Value) {
-    const auto grow_all_on = [&](Projection<Value>& projection) {
-      Grower<Value> grower(projection, subset.dictionary(), targets, rule, poll);
-      for (const TreeOnColumns& tree : trees) grower.grow(tree.bag, tree.leaf_bag, tree.key, out);
-    };
-    ColumnProjector<Value> projection(subset, !subset.narrow());
-    if constexpr (std::is_signed_v<Value>) {
-      if (subset.table().has_gaps()) {
-        GapProjection<Value> gapped(projection, GapReader(subset.table(), &subset.atoms()));
-        return grow_all_on(gapped);
-      }
-    }
-    grow_all_on(projection);
+    std::unique_ptr<Projection<Value>> projection = std::make_unique<ColumnProjector<Value>>(subset, !subset.narrow());
+    if constexpr (std::is_signed_v<Value>)
+      if (subset.table().has_gaps())
+        projection = std::make_unique<GapProjection<Value>>(std::move(projection), GapReader(subset.table(), &subset.atoms()));
+    Grower<Value> grower(*projection, subset.dictionary(), targets, rule, poll);
+    for (const TreeOnColumns& tree : trees) grower.grow(tree.bag, tree.leaf_bag, tree.key, out);
   };
   if (subset.narrow()) grow(std::uint16_t{});
   else with_cell_type(subset.type(), [&](auto cell) { grow(ValueOf<decltype(cell)>{}); });

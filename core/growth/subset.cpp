@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "projection/gap_projection.hpp"
 #include "projection/with_projection.hpp"
 
 namespace morf {
@@ -210,6 +211,11 @@ void Subset::write(std::size_t j, const Value* values, std::size_t count, const 
   column.wide.resize(from_.rows() * sizeof(Value));
   put(reinterpret_cast<Value*>(column.wide.data()), Value{0});
 }
+
+template class ColumnProjector<std::uint16_t>;
+template class ColumnProjector<std::int32_t>;
+template class ColumnProjector<std::int64_t>;
+template class ColumnProjector<double>;
 
 AtomList draw_atoms(const Table& table, const Dictionary& dictionary, const std::vector<std::uint32_t>& rows, std::uint64_t key,
                     std::size_t count, bool one_node) {

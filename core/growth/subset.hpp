@@ -125,4 +125,9 @@ class ColumnProjector final : public Projection<Value> {
   bool offsets_;
 };
 
+extern template class ColumnProjector<std::uint16_t>;
+extern template class ColumnProjector<std::int32_t>;
+extern template class ColumnProjector<std::int64_t>;
+extern template class ColumnProjector<double>;
+
 }  // namespace morf

@@ -85,6 +85,9 @@ std::optional<Value> GapReader::pooled_value(const AtomList& atoms, std::size_t 
   return found;
 }
 
+template class GapProjection<std::int32_t>;
+template class GapProjection<std::int64_t>;
+template class GapProjection<double>;
 template std::optional<std::int32_t> GapReader::pooled_value(const AtomList&, std::size_t, std::uint32_t) const;
 template std::optional<std::int64_t> GapReader::pooled_value(const AtomList&, std::size_t, std::uint32_t) const;
 template std::optional<double> GapReader::pooled_value(const AtomList&, std::size_t, std::uint32_t) const;

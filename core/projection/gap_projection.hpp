@@ -54,8 +54,7 @@ class GapReader {
 template <class Value>
 class GapProjection final : public Projection<Value> {
  public:
-  // The projection of filled values must outlive this one.
-  GapProjection(Projection<Value>& filled, GapReader reader) : filled_(&filled), reader_(reader) {}
+  GapProjection(std::unique_ptr<Projection<Value>> filled, GapReader reader) : filled_(std::move(filled)), reader_(reader) {}
 
   void operator()(const std::uint32_t* rows, std::size_t row_count, const AtomList& atoms, std::size_t first,
                   std::size_t atom_count, Value* values, std::size_t values_stride, Range<Value>* ranges) override {
@@ -64,12 +63,7 @@ class GapProjection final : public Projection<Value> {
       put_sides(rows, row_count, atoms, first + j, values + j * values_stride, ranges[j]);
   }
 
-  std::unique_ptr<Projection<Value>> copy() const override {
-    auto other = std::make_unique<GapProjection>(*filled_, reader_);
-    other->owned_ = filled_->copy();
-    other->filled_ = other->owned_.get();
-    return other;
-  }
+  std::unique_ptr<Projection<Value>> copy() const override { return std::make_unique<GapProjection>(filled_->copy(), reader_); }
 
   void set_biases(const std::uint32_t* rows, const std::uint32_t* count, std::size_t row_count, AtomList& atoms,
                   std::size_t first) override {
@@ -144,10 +138,13 @@ class GapProjection final : public Projection<Value> {
   }
   static constexpr std::int64_t limit = std::int64_t{1} << 61;  // values are smaller
 
-  Projection<Value>* filled_;
-  std::unique_ptr<Projection<Value>> owned_;  // of a copy
+  std::unique_ptr<Projection<Value>> filled_;  // of values that were filled in
   GapReader reader_;
   std::vector<std::uint8_t> touching_;
 };
+
+extern template class GapProjection<std::int32_t>;
+extern template class GapProjection<std::int64_t>;
+extern template class GapProjection<double>;
 
 }  // namespace morf

@@ -1,39 +1,23 @@
 // The choice among projections.
 #pragma once
 
-#include <stdexcept>
-#include <type_traits>
+#include <memory>
 
-#include "projection/byte_patches.hpp"
-#include "projection/gap_projection.hpp"
-#include "projection/pooling.hpp"
-#include "projection/projector.hpp"
+#include "atoms/dictionary.hpp"
+#include "data/table.hpp"
+#include "projection/projection.hpp"
 
 namespace morf {
 
-// Calls `use` with what projects the rows of a table onto the atoms of its dictionary.
+// What projects the rows of a table onto the atoms of its dictionary. `Value` must be that of the table's cells.
+template <class Value>
+std::unique_ptr<Projection<Value>> make_projection(const Table& table, const Dictionary& dictionary);
+
+// Calls `use` with what projects the rows of a table onto the atoms of its dictionary. It is compiled per type of values, not per type
+// of cells and projection.
 template <class Use>
 void with_projection(const Table& table, const Dictionary& dictionary, Use use) {
-  if (table.tiled()) throw std::invalid_argument("tables of tiles are for the atoms of a subset");
-  if (table.type() == CellType::bytes) return use(*make_byte_patch_projection(table, dictionary));
-  with_cell_type(table.type(), [&](auto cell) {
-    using Values = Projection<ValueOf<decltype(cell)>>;
-    const auto pass = [&](Values& filled) {
-      if constexpr (std::is_signed_v<decltype(cell)>) {  // as cells are where values are missing
-        if (table.has_gaps()) {
-          GapProjection<ValueOf<decltype(cell)>> gapped(filled, GapReader(table));
-          return use(static_cast<Values&>(gapped));
-        }
-      }
-      use(filled);
-    };
-    if (dictionary.has_operations()) {
-      PooledProjector<decltype(cell)> projection(table);
-      return pass(projection);
-    }
-    Projector<decltype(cell)> projection(table);
-    pass(projection);
-  });
+  with_cell_type(table.type(), [&](auto cell) { use(*make_projection<ValueOf<decltype(cell)>>(table, dictionary)); });
 }
 
 }  // namespace morf

@@ -4,11 +4,12 @@
 #include <limits>
 #include <numeric>
 
+#include "atoms/sampler.hpp"
 #include "check.hpp"
 #include "data.hpp"
 #include "forest/forest.hpp"
 #include "growth/grow.hpp"
-#include "projection/with_projection.hpp"
+#include "projection/gap_projection.hpp"
 
 using namespace morf;
 

@@ -363,6 +363,7 @@ class BaseMorf(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags
 

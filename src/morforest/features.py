@@ -319,5 +319,6 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []  # the columns have the type that `dtype` says
         tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags
