@@ -107,8 +107,6 @@ void sort_packed(std::vector<std::uint64_t>& keys, std::vector<std::uint64_t>& s
   }
 }
 
-void sort_keyed(std::vector<Keyed<std::uint16_t>>& keys) { sort_by_value(keys); }
-void sort_keyed(std::vector<Keyed<std::int32_t>>& keys) { sort_by_value(keys); }
 void sort_keyed(std::vector<Keyed<std::int64_t>>& keys) { sort_by_value(keys); }
 void sort_keyed(std::vector<Keyed<double>>& keys) { sort_by_value(keys); }
 

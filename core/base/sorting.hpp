@@ -28,8 +28,6 @@ struct Keyed {
   Value value;
   std::uint32_t position;
 };
-void sort_keyed(std::vector<Keyed<std::uint16_t>>& keys);
-void sort_keyed(std::vector<Keyed<std::int32_t>>& keys);
 void sort_keyed(std::vector<Keyed<std::int64_t>>& keys);
 void sort_keyed(std::vector<Keyed<double>>& keys);
 

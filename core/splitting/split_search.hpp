@@ -121,12 +121,12 @@ class SplitSearch : public ValueSearch<Value> {
     ranges_ = ranges;
     if (use_bins()) {
       if constexpr (Criterion::has_bins) search_bins(values, stride, first, candidates);
-    } else if (node.size <= small_node && std::is_integral_v<Value>) {
-      search_small(values, stride, first, candidates);
-    } else {
-      for (std::size_t j = 0; j < candidates; ++j)
-        if (ranges_[j].min != ranges_[j].max) search_sorted(values + j * stride, first + j, ranges_[j]);
+      return;
     }
+    if constexpr (std::is_integral_v<Value>)
+      if (node.size <= small_node) return search_small(values, stride, first, candidates);
+    for (std::size_t j = 0; j < candidates; ++j)
+      if (ranges_[j].min != ranges_[j].max) search_sorted(values + j * stride, first + j, ranges_[j]);
   }
 
  private:
@@ -166,10 +166,11 @@ class SplitSearch : public ValueSearch<Value> {
       if (widest < (std::uint64_t{1} << 55) && !limited() && criterion_->make_codes())
         return search_coded(values, stride, first, widest);
     }
-    if (widest < (1u << 24)) search_lanes<std::uint32_t>(keys32_, values, stride, first);
-    else if (widest < (std::uint64_t{1} << 55))
-      search_lanes<std::int64_t>(keys64_, values, stride, first);  // signed: AVX2 compares no other
-    else
+    if (sizeof(Value) <= 2 || widest < (1u << 24)) return search_lanes<std::uint32_t>(keys32_, values, stride, first);
+    if constexpr (sizeof(Value) > 2)
+      if (sizeof(Value) <= 4 || widest < (std::uint64_t{1} << 55))
+        return search_lanes<std::int64_t>(keys64_, values, stride, first);  // signed: AVX2 compares no other
+    if constexpr (sizeof(Value) > 4)
       for (const std::size_t j : varying_) search_sorted(values + j * stride, first + j, ranges_[j]);
   }
 
@@ -219,7 +220,7 @@ class SplitSearch : public ValueSearch<Value> {
     using Code = typename Criterion::Code;
     const std::size_t size = node_->size, rows = sorted_rows(size);
     const std::uint32_t* codes = criterion_->codes();
-    const bool ranked = widest >> (32 - Code::bits) != 0;  // never values of 16 bits
+    const bool ranked = sizeof(Value) > 2 && widest >> (32 - Code::bits) != 0;
     reserve_at_least(keys32_, (varying_.size() + lanes) * rows);
     if (ranked) reserve_at_least(keys64_, (varying_.size() + lanes) * rows);
     reserve_at_least(highest_, varying_.size() + lanes);
@@ -268,19 +269,19 @@ class SplitSearch : public ValueSearch<Value> {
     if constexpr (Criterion::has_counts && std::is_integral_v<Value>) {
       if (!limited() && width(range) < 8 * size / criterion_->bin_width()) return search_counted(values, candidate, range);
     }
-    if (width(range) < (std::uint64_t{1} << 32)) {
-      if constexpr (std::is_integral_v<Value>) {
+    if constexpr (std::is_integral_v<Value>)
+      if (sizeof(Value) <= 4 || width(range) < (std::uint64_t{1} << 32)) {
         packed_.resize(size);
         for (std::size_t i = 0; i < size; ++i) packed_[i] = static_cast<std::uint64_t>(values[i] - range.min) << 32 | i;
         sort_packed(packed_, scratch_, static_cast<int>(std::bit_width(width(range))));
-        scan(values, candidate, PackedOrder{packed_.data()});
+        return scan(values, candidate, PackedOrder{packed_.data()});
       }
-      return;
+    if constexpr (sizeof(Value) > 4) {  // narrower ones are packed
+      keyed_.resize(size);
+      for (std::size_t i = 0; i < size; ++i) keyed_[i] = {values[i], static_cast<std::uint32_t>(i)};
+      sort_keyed(keyed_);
+      scan(values, candidate, KeyedOrder<Value>{keyed_.data()});
     }
-    keyed_.resize(size);
-    for (std::size_t i = 0; i < size; ++i) keyed_[i] = {values[i], static_cast<std::uint32_t>(i)};
-    sort_keyed(keyed_);
-    scan(values, candidate, KeyedOrder<Value>{keyed_.data()});
   }
 
   // The same without sorting, where rows are many and distinct values few.
