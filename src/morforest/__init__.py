@@ -27,6 +27,7 @@ from morforest.dictionary import (
 from morforest.dictionary._views import Difference, Gradient, Magnitude, Raw, Square
 from morforest.features import AtomFeatures
 from morforest.forest import MorfClassifier, MorfRegressor
+from morforest.graphs import GraphFeatures
 from morforest.ridge import AtomRidgeClassifier, AtomRidgeRegressor
 from morforest.tree import MorfTreeClassifier, MorfTreeRegressor
 
@@ -43,6 +44,7 @@ __all__ = [
     "DataScaleWarning",
     "Difference",
     "Gradient",
+    "GraphFeatures",
     "Haar",
     "ImageCopies",
     "Kernel",
