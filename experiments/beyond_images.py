@@ -24,7 +24,6 @@ COSTS = {
     "boosting image + copies": (45.0, 1.5, 1.0),
 }
 DRAWN = (*CLASSIFIERS, "MORF", "RF", "XGBoost", "RBF SVM", "ConvNet")
-TICKS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 
 
 def tasks(quick):
@@ -67,7 +66,7 @@ def figures(csvs, pngs):
     shown = [row for row in found if row["classifier"] in DRAWN]
     style.draw_curves(axes, shown, "n", "error", DRAWN)
     log_y(axes)
-    axes.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
+    axes.set_yticks(mnist.TICKS, [f"{tick:g}" for tick in mnist.TICKS])
     axes.minorticks_off()
     axes.set(xlabel="training images", ylabel="test error, mean ± standard error")
     axes.set_title("MNIST", weight="bold")

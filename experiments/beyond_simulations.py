@@ -89,10 +89,14 @@ def figures(csvs, pngs):
         of_data = [row for row in found if row["data"] == name]
         write_whole(Path(csvs) / f"beyond-{name}.md", error_table(of_data, {}))
         drawn = (*CLASSIFIERS[name], *PEERS)
-        style.draw_curves(
+        style.draw_dots(
             axes, [row for row in of_data if row["classifier"] in drawn], "n", "error", drawn
         )
-        axes.set(xlabel="training samples", ylim=(0, None))
+        axes.set(xlabel="training samples")
+        if name in simulations.NEAR_ZERO:
+            style.log_errors(axes)
+        else:
+            axes.set_ylim(0, None)
         axes.set_title(SIMULATIONS[name].title, weight="bold", fontsize=9)
     panels[0][0].set_ylabel("test error, mean ± standard error")
     style.legend(figure, panels[0])

@@ -18,7 +18,6 @@ import numpy as np
 from experiments.store import Task, origin, read
 from measuring import tables
 from measuring.files import write_whole
-from measuring.machine import commit
 
 STUDY = Path(__file__).stem
 LEVELS = (0.8, 0.9, 0.95)
@@ -113,7 +112,6 @@ def run(task):
                 "coverage": float(held.mean()),
                 "width": float(width.mean()),
                 "cpu_seconds": round(used, 3),
-                "commit": commit(),
             }
         )
     return rows

@@ -14,7 +14,6 @@ from experiments.coverage import EQUAL, make
 from experiments.store import Task, read
 from measuring import tables
 from measuring.files import write_whole
-from measuring.machine import commit
 
 STUDY = Path(__file__).stem
 POINTS = 50
@@ -79,7 +78,6 @@ def run(task):
         "infinitesimal": float(np.mean(infinitesimal)),
         "spread": float(np.std(jackknife, axis=0).mean() / np.mean(jackknife)),
         "negative": float(np.mean(negative)),
-        "commit": commit(),
     }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments import models, published
+from experiments import models, published, style
 from experiments.simulations import SIMULATIONS
 from experiments.store import Task, read
 from measuring import tables
@@ -61,7 +61,7 @@ def figures(csvs, pngs):
     if not names:
         return
     figure, panels = plt.subplots(
-        1, len(names), figsize=(3.6 * len(names), 3.8), layout="constrained", squeeze=False
+        1, len(names), figsize=(3.6 * len(names) + 1.4, 3.8), layout="constrained", squeeze=False
     )
     random = np.random.RandomState(0)
     lines = []
@@ -81,11 +81,12 @@ def figures(csvs, pngs):
             axes.scatter(place, rate, marker="x", s=45, color="k", zorder=4, label="published")
             lines.append(line(data, n, errors, rate))
         axes.set_xticks(range(len(SIZES)), SIZES)
-        axes.set(title=SIMULATIONS[data].title, xlabel="training samples", ylim=(0, None))
+        axes.set(xlabel="training samples", ylim=(0, None))
+        axes.set_title(SIMULATIONS[data].title, weight="bold")
+        if 0 in [row["error"] for row in rows if row["data"] == data]:
+            style.log_errors(axes)
     panels[0, 0].set_ylabel("test error of MORF")
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    chosen = dict(zip(labels, handles, strict=True))
-    panels[0, -1].legend(chosen.values(), chosen.keys())
+    style.legend(figure, panels[0])
     save(figure, Path(pngs) / "draws.png")
     header = [
         "data",

@@ -15,7 +15,6 @@ from experiments.missing import FOREST, SUMMARY, facts, flat, pairs, scores_of, 
 from experiments.store import Task, read
 from measuring import tables
 from measuring.files import write_whole
-from measuring.machine import commit
 
 STUDY = Path(__file__).stem
 SETS = missing.SERIES
@@ -98,7 +97,6 @@ def run(task):
                 "n": len(train),
                 "accuracy": round(float(np.mean(predicted == data.y[test])), 6),
                 "used": round(time.process_time() - start, 3),
-                "commit": commit(),
             }
         )
     total = round(sum(row["used"] for row in rows), 3)

@@ -23,7 +23,6 @@ from experiments import realdata, verdicts
 from experiments.store import Task, origin, read
 from measuring import tables
 from measuring.files import write_whole
-from measuring.machine import commit
 from morforest import Axis, MorfBoostingClassifier, MorfClassifier, Patch, SparseOblique
 
 STUDY = Path(__file__).stem
@@ -190,7 +189,6 @@ def run(task):
                 "n": len(train),
                 "accuracy": round(float(right.mean()), 6),
                 "used": round(time.process_time() - start, 3),
-                "commit": commit(),
             }
         )
     total = round(sum(row["used"] for row in rows), 3)

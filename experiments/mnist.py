@@ -14,7 +14,7 @@ from experiments import models, published, style
 from experiments.simulations import ABSENT, error_table, fit_and_test
 from experiments.store import Task, read
 from measuring import tables
-from measuring.figures import plt, save
+from measuring.figures import log_y, plt, save
 from measuring.files import write_whole
 from morforest.datasets import load_mnist
 
@@ -27,6 +27,7 @@ FEWER = {10_000: 3, 30_000: 1}
 OFTEN = {"MORF": {}, "SPORF": {}, "RF": {}, "ConvNet": {}}  # fast, or the one to beat
 QUICK_SIZES = (100, 1000)
 QUICK_REPEATS = 1
+TICKS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # of errors
 
 # Rough CPU-seconds of a fit to 10,000 images and of predicting 10,000, and the power of n by which
 # the time of the fit grows.
@@ -95,20 +96,18 @@ def figures(csvs, pngs):
     rows = read(csvs, STUDY)
     if not rows:
         return
-    figure, panels = plt.subplots(1, 2, figsize=(11, 5), layout="constrained")
     authors = published.errors(DATA)
-    for axes, title in zip(panels, ("all sizes", "from 2,500 images on"), strict=True):
-        found = rows if axes is panels[0] else [row for row in rows if row["n"] >= 2500]
-        if not found:
-            axes.set_visible(False)
-            continue
-        style.draw_curves(axes, found, "n", "error")
-        line = {n: e for n, e in authors["MORF"].items() if n >= min(row["n"] for row in found)}
-        axes.plot(line.keys(), line.values(), label=published.LABEL, **style.PUBLISHED)
-        axes.set(xlabel="training images", ylim=(0, None), title=title)
-    panels[0].set_ylabel("test error, mean ± standard error")
-    figure.suptitle("MNIST", weight="bold")
-    style.legend(figure, panels)
+    figure, axes = plt.subplots(figsize=(8.5, 5.6), layout="constrained")
+    style.draw_curves(axes, rows, "n", "error")
+    sizes = {row["n"] for row in rows}
+    line = {n: error for n, error in authors["MORF"].items() if n in sizes}
+    axes.plot(line.keys(), line.values(), label=published.LABEL, **style.PUBLISHED)
+    log_y(axes)
+    axes.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
+    axes.minorticks_off()
+    axes.set(xlabel="training images", ylabel="test error, mean ± standard error")
+    axes.set_title("MNIST", weight="bold")
+    style.legend(figure, [axes])
     save(figure, Path(pngs) / "mnist.png")
     write_whole(Path(csvs) / "mnist.md", error_table(rows, authors))
     write_whole(Path(csvs) / "mnist-published.md", published_table(rows, authors["MORF"]))

@@ -128,9 +128,7 @@ def auc_strips(rows):
         panel.set_ylabel("AUC")
         panel.set_xlim(-0.6, len(order) - 0.4)
         tidy(panel)
-        if panel.get_legend_handles_labels()[0]:
-            handles, labels = panel.get_legend_handles_labels()
-            panel.legend(handles[:1], labels[:1], fontsize=8, frameon=False, loc="upper right")
+    style.legend(figure, panels.flat, "outside lower right")
     return figure
 
 

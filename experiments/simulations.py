@@ -23,12 +23,16 @@ STUDY = Path(__file__).stem
 SIZES = (10, 50, 100, 200, 400, 1000, 2000)
 REPEATS = 5
 TEST_SAMPLES = 10_000
+EXAMPLES = 5  # of a class, in figures
+MEAN_COLOUR = "#d1495b"
 QUICK_SIZES = (50, 200)
 QUICK_REPEATS = 2
 QUICK_TEST_SAMPLES = 2000
 WRAPPING, SHORT = "MORF (wrapping patches)", "MORF (short patches)"
 # MORF with patches other than the paper's.
 VARIANTS = {WRAPPING: {"boundary": "wrap"}, SHORT: {"min_size": 1, "max_size": (2, 10)}}
+# Where errors come near zero, their axis is logarithmic.
+NEAR_ZERO = ("A", "A-line", "B")
 # Not in the paper, and only for series; the study `series` has it.
 ABSENT = ("MiniRocket",)
 
@@ -205,6 +209,8 @@ def draw(names, rows):
             axes.axhline(published.BEST_OF_C, color="0.4", linewidth=1, linestyle=(0, (1, 1)))
             axes.text(12, published.BEST_OF_C - 0.006, "best possible", va="top", fontsize=7)
         axes.set(xlabel="training samples", ylim=(0, 0.55))
+        if name in NEAR_ZERO:
+            style.log_errors(axes)
         panels.append(axes)
     panels[0].set_ylabel("test error, mean ± standard error")
     style.legend(figure, panels)
@@ -223,11 +229,11 @@ def draw_examples(axes, name, label):
         axes.imshow(X[0], cmap="gray_r")
         style.plain_image(axes)
     else:
-        for place, (sample, mean) in enumerate(
-            zip(np.atleast_2d(X[0]), np.atleast_2d(X.mean(axis=0)), strict=True)
-        ):
-            axes.plot(sample - 3 * place, color="0.55", linewidth=0.8)
-            axes.plot(mean - 3 * place, color="#2e4057", linewidth=1.4)
+        # The mean of the class is drawn over single samples, and on the same scale.
+        examples = np.reshape(X[:EXAMPLES], (EXAMPLES, -1, X.shape[-1]))
+        for place, mean in enumerate(np.atleast_2d(X.mean(axis=0))):
+            axes.plot(examples[:, place].T - 3 * place, color="0.75", linewidth=0.5)
+            axes.plot(mean - 3 * place, color=MEAN_COLOUR, linewidth=1.8)
         axes.set(xlim=(0, X.shape[-1] - 1), yticks=[], xticks=[])
         axes.spines[:].set_visible(False)
     axes.set_ylabel(f"class {label}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from measuring.files import cells, read_rows
-from measuring.machine import machine, now, versions
+from measuring.machine import commit, machine, now, versions
 
 FOLDER = Path(__file__).resolve().parent / "results"
 TEXT = ("versions", "date", "machine", "commit")  # columns that are never numbers
@@ -74,6 +74,7 @@ class Store:
             "versions": versions(),
             "machine": machine(),
             "date": now(),
+            "commit": commit(),
         }
         rows = [{**task.key, **row, **facts} for row in rows]
         path = self.path(task.study)
@@ -85,12 +86,12 @@ class Store:
             header = list(rows[0])
             writer.writerow(header)
         for row in rows:
-            if list(row) != header:
+            if row.keys() != set(header):
                 raise ValueError(
                     f"{path} has the columns {header}, a new row {list(row)}; "
                     "move the file away to start afresh."
                 )
-            writer.writerow(row.values())
+            writer.writerow(row[name] for name in header)
         # A kill between two lines would leave half a task that looks like a whole one, so all lines
         # are written by one call. If a line is torn nevertheless, `_repair` removes it.
         with path.open("ab") as file:

@@ -18,7 +18,6 @@ from scipy.interpolate import BSpline
 from scipy.special import expit
 
 from experiments.store import origin
-from measuring.machine import commit
 from morforest import Axis, MorfClassifier, MorfRegressor, Patch, SparseOblique, consistent
 
 # --- distributions --------------------------------------------------------------------------------
@@ -243,7 +242,6 @@ def measure(model, data, n, seed, tested):
         "leaves": float(model.get_n_leaves().mean()),
         "train_seconds": round(fitted - start, 4),
         "test_seconds": round(time.process_time() - fitted, 4),
-        "commit": commit(),
     }
 
 

@@ -20,7 +20,6 @@ from experiments.store import Task, origin, read
 from measuring import tables
 from measuring.figures import plt, save
 from measuring.files import write_whole
-from measuring.machine import commit
 from morforest import consistent
 
 STUDY = Path(__file__).stem
@@ -137,7 +136,6 @@ def run(task):
         **scores(labels, probabilities),
         "train_seconds": round(fitted - start, 4),
         "test_seconds": round(tested - fitted, 4),
-        "commit": commit(),
     }
 
 

@@ -39,10 +39,15 @@ def tidy(axes):
 
 
 def save(figure, path):
+    """Write a figure as PNG, and beside it as SVG, whose letters stay letters."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".unfinished")
-    # No date or version in the file: the same rows give the same bytes.
-    figure.savefig(unfinished, dpi=110, format="png", metadata={"Software": None})
-    unfinished.replace(path)
+    # No date or version in the files, and no random names: the same rows give the same bytes.
+    facts = {"png": {"Software": None}, "svg": {"Creator": None, "Date": None}}
+    with plt.rc_context({"svg.hashsalt": path.stem, "svg.fonttype": "none"}):
+        for kind, metadata in facts.items():
+            file = path.with_suffix(f".{kind}")
+            unfinished = file.with_name(file.name + ".unfinished")
+            figure.savefig(unfinished, dpi=110, format=kind, metadata=metadata)
+            unfinished.replace(file)
     plt.close(figure)

@@ -64,13 +64,19 @@ def versions() -> str:
 
 @cache
 def commit() -> str:
-    """Return the commit that is checked out, with a sign where files differ; "" outside git."""
-    words = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
+    """Return the commit that is checked out, with a sign where files differ; "" outside git.
+
+    Results do not count: a run writes them itself.
+    """
+    root = Path(__file__).resolve().parent.parent
+    show = ["git", "describe", "--always", "--exclude=*"]
+    compare = ["git", "diff", "--quiet", "HEAD", "--", ".", ":!*/results/*"]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, cwd=Path(__file__).parent)
+        found = subprocess.run(show, capture_output=True, text=True, cwd=root).stdout.strip()
+        differs = bool(found) and subprocess.run(compare, capture_output=True, cwd=root).returncode
     except OSError:
         return ""
-    return done.stdout.strip()
+    return f"{found}+" if differs else found
 
 
 def command() -> str:

@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 
 from experiments import (
+    beyond_images,
+    beyond_simulations,
     claims,
+    complexity,
     durations,
     importance,
     misspecification,
     mnist,
+    models,
     page,
     paper,
     published,
@@ -23,6 +27,7 @@ from experiments import (
 from experiments.progress import Progress, duration
 from experiments.store import Store, Task, read
 from measuring import tables
+from measuring.figures import save
 
 
 def task(**key):
@@ -267,10 +272,55 @@ def test_misspecification_is_told_in_deviations_of_the_optimum():
         for fold in (0, 1)
     ]
     # The grid decides, whatever the folds say.
-    assert misspecification.optimum(rows, "C") == (1, 1, 1, 2)
+    assert misspecification.optimum(rows, "C") == [(1, 1, 1, 2)]
     # Half a grid may not hold the optimum.
     begun = [row for row in rows if row["stage"] == "folds" or row["max_columns"] == 1]
-    assert misspecification.optimum(begun, "C") is None
+    assert misspecification.optimum(begun, "C") == []
+
+
+def test_misspecification_counts_both_sides_and_tells_ties():
+    accuracies = {  # by largest width: the grid, and the folds at the smaller size
+        1: ((1.0, 1.0), (0.4, 0.6)),
+        2: ((0.9, 0.9), (0.9, 0.9)),
+        4: ((0.9, 0.9), (0.5, 0.6)),
+        8: ((0.8, 0.8), (0.1, 0.2)),
+    }
+
+    def rows(data, values):
+        return [
+            {
+                **dict(zip(misspecification.SETTING, (1, 1, 1, width), strict=True)),
+                **{"data": data, "stage": stage, "fold": fold, "accuracy": accuracy},
+            }
+            for width, stages in values.items()
+            for stage, folds in zip(("grid", "folds"), stages, strict=True)
+            for fold, accuracy in enumerate(folds)
+        ]
+
+    found = misspecification.compare(rows("C", accuracies), "C")
+    assert found[1:8] == ["1,600 / 450", "width 1", "3 of 4", "0.500 ± 0.141", 1, 2, 1]
+    assert found[9:] == ["width 1-2", "0.900", "width 1-8", "0.150"]
+    tied = {width: ((1.0, 1.0), folds[1]) for width, folds in accuracies.items()}
+    found = misspecification.compare(rows("C", tied), "C")
+    assert found[2:8] == [
+        "a tie of 4 at 1.000",
+        "from 1 to 4 of 4",
+        "0.150 to 0.900",
+        *["", "", ""],
+    ]
+
+
+def test_few_bars_are_trained_on_one_fold_at_a_time(monkeypatch):
+    small = {"grid": (40, 4, 1), "folds": (24, 4, 2)}
+    monkeypatch.setattr(misspecification, "FEW_STAGES", small)
+    assert misspecification.trained("B-few", "grid") == 10
+    assert misspecification.trained("B", "grid") == 1600
+    sizes = dict(zip(misspecification.SETTING, (2, 2, 2, 9), strict=True))
+    key = {"data": "B-few", "stage": "folds", **sizes}
+    rows = misspecification.run(Task("misspecification", key))
+    assert [row["fold"] for row in rows] == [0, 1, 2, 3]
+    # Eighteen samples test each forest of six.
+    assert all((18 * row["accuracy"]) == pytest.approx(round(18 * row["accuracy"])) for row in rows)
 
 
 def test_roughness_of_a_map():
@@ -314,11 +364,92 @@ def test_claims_compare_what_they_say():
     ]
     _, lines = claims.against_published(rows)
     assert [(line[0], line[-1]) for line in lines] == [("B", claims.NO), ("C", claims.YES)]
-    _, lines = claims.leaves(rows)
+    _, lines = claims.smaller("leaves")(rows)
     assert [(line[0], line[-1]) for line in lines] == [("C", claims.NO)]
     # kNN is better; a ConvNet would not count, nor bars where everyone is right.
     _, ((data, _, _, best, gap, met),) = claims.contests(rows)
     assert (data, best, gap, met) == ("C", "kNN .1700", "+0.0100 ± 0.0000", claims.NO)
+
+
+def test_contests_are_tested_in_pairs():
+    gaps = {"SPORF": (0.11, 0.1, 0.12, 0.1), "kNN": (-0.01, 0.02, -0.02, 0.02), "MLP": (0.3,)}
+    rows = [row("C", 10, "MORF", r, 0.2 + r / 100) for r in range(4)]
+    for name, values in gaps.items():
+        rows += [row("C", 10, name, r, 0.2 + r / 100 + gap) for r, gap in enumerate(values)]
+    rows.append(row("C", 10, "ConvNet", 0, 0.01))
+    header, (line,) = claims.tests(rows)
+    found = dict(zip(header, line, strict=True))
+    assert found["best other"] == "kNN"
+    assert found["MORF less it [95 %]"] == "-0.0025 [-0.0353, +0.0303]"
+    assert [found[key] for key in ("lower than", "undecided", "higher than")] == [1, 1, 0]
+    assert (found["not tested"], found["MORF is lowest"]) == (1, claims.OPEN)
+    _, lines = claims.tests_summary([line])
+    assert lines == [["C", "", "10", ""]]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "met"), [(1.2, claims.YES), (0.9, claims.NO), (1.7, claims.NO)]
+)
+def test_slightly_longer_is_neither_shorter_nor_much_longer(seconds, met):
+    times = {"MORF": seconds, "SPORF": 1.0}
+    rows = [
+        {**row("C", 10, name, r, 0.1), "train_seconds": s + r, "test_seconds": s * (1 + r)}
+        for name, s in times.items()
+        for r in range(2)
+    ]
+    compare = claims.longer("MORF", "SPORF", 1, claims.SLIGHTLY)
+    _, (training, testing) = compare(rows)
+    assert training[0] == "C, training"
+    assert testing == ["C, testing", "10", f"{seconds:.2f}", met]
+
+
+def test_growth_is_told_beside_the_formula():
+    rows = [
+        {
+            **row("B", n, name, r, 0.1),
+            "train_seconds": 1e-3 * n * (2 if name == "RF" else 1),
+            "leaf_depth": 3.0,
+        }
+        for n in (100, 200, 2000)
+        for name in style.FORESTS
+        for r in range(2)
+    ]
+    ((data, span, formula, *found),) = complexity.growth(rows)
+    assert (data, span, formula) == ("B", "200 to 2,000", "x 21")  # 10 (log 2000 / log 200)^2
+    assert found == ["x 10"] * 3 + ["1.00"] * 3 + ["x 10"] * 3
+    # As many candidates as RF; patches have up to 2 x 9 pixels.
+    assert complexity.per_candidate(rows) == [["B", "2,000", "1.0", "2 x 9", "x 18", "x 0.50"]]
+
+
+def test_figures_come_as_pixels_and_as_lines(tmp_path):
+    rows = [
+        row("B", n, name, r, r * 0.01) for n in (50, 200) for name in ("RF", "MORF") for r in (0, 1)
+    ]
+    figure, panels = style.plt.subplots(1, 2, layout="constrained")
+    style.draw_curves(panels[0], rows, "n", "error")
+    style.draw_dots(panels[1], rows, "n", "error")
+    for axes in panels:
+        style.log_errors(axes)
+    style.legend(figure, panels)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["MORF", "RF"]
+    save(figure, tmp_path / "figure.png")
+    first = (tmp_path / "figure.svg").read_text()
+    assert ">MORF</text>" in first
+    assert "<dc:date>" not in first
+    assert (tmp_path / "figure.png").stat().st_size > 5000
+
+
+def test_no_two_lines_of_a_figure_differ_in_colour_alone():
+    """Names that one figure may show, by their line and their mark."""
+    for names in (
+        models.NAMES,
+        ("MORF", simulations.WRAPPING, simulations.SHORT, "SPORF", "RF"),
+        (*beyond_images.DRAWN,),
+        *((*found, *beyond_simulations.PEERS) for found in beyond_simulations.CLASSIFIERS.values()),
+    ):
+        looks = [style.CLASSIFIERS[name] for name in dict.fromkeys(names)]
+        marks = {(str(look.get("linestyle", "-")), look["marker"]) for look in looks}
+        assert len(marks) == len(looks), names
 
 
 def test_tables_go_to_their_places(tmp_path):

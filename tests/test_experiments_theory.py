@@ -284,13 +284,14 @@ def test_calibration_of_one_who_knows_and_one_who_boasts():
     assert knows["brier"] < boasts["brier"]
 
 
-def test_bins_of_several_repeats_are_added(tmp_path):
+def test_bins_of_several_repeats_are_added(tmp_path, monkeypatch):
+    monkeypatch.setattr("experiments.store.commit", lambda: "1e5")
     labels = np.array([0, 1, 1, 0])
     probabilities = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.95, 0.05]])
     store = Store(tmp_path)
     for repeat in range(2):
         key = {"data": "MNIST", "classifier": "MORF", "repeat": repeat}
-        row = {**theory_calibration.scores(labels, probabilities), "commit": "1e5"}
+        row = theory_calibration.scores(labels, probabilities)
         store.append(Task(theory_calibration.STUDY, key), row, 1.0)
     rows = theory_calibration.read(tmp_path, theory_calibration.STUDY)
     count, confidence, correct = theory_calibration.pooled(rows)

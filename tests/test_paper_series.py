@@ -221,13 +221,9 @@ def test_the_table_over_sets_says_how_often_morf_is_better():
 def test_figures_and_tables_are_made_from_rows_alone(tmp_path):
     rows = rows_of([*series_figures.TITLES, "GunPoint"], CLASSIFIERS)
     series_figures.draw(rows, tmp_path)
+    names = ("roc-finger", "roc-fragility", "auc", "ranks", "effects", "scores")
     assert {path.name for path in tmp_path.iterdir()} == {
-        "series-roc-finger.png",
-        "series-roc-fragility.png",
-        "series-auc.png",
-        "series-ranks.png",
-        "series-effects.png",
-        "series-scores.png",
+        f"series-{name}.{kind}" for name in names for kind in ("png", "svg")
     }
 
 
