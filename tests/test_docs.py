@@ -88,14 +88,15 @@ def test_python_blocks_run_one_after_the_other(page, monkeypatch, tmp_path):
     pyplot.close("all")
 
 
+def relative_links(page: Path) -> list[str]:
+    targets = re.findall(r"\]\(\s*<?([^)\s>]+)>?[^)]*\)", without_code(page.read_text()))
+    return [target for target in targets if not re.match(r"[a-z]+:", target)]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_relative_links_and_anchors_exist(page):
-    text = page.read_text()
-    targets = re.findall(r"\]\(\s*<?([^)\s>]+)>?[^)]*\)", without_code(text))
     broken = []
-    for target in targets:
-        if re.match(r"[a-z]+:", target):
-            continue
+    for target in relative_links(page):
         path, _, anchor = target.partition("#")
         file = (page.parent / path).resolve() if path else page
         if not file.exists() or (
@@ -103,6 +104,16 @@ def test_relative_links_and_anchors_exist(page):
         ):
             broken.append(target)
     assert broken == []
+
+
+def test_links_lead_from_the_first_page_to_every_page_of_the_docs():
+    reached, new = set(), [ROOT / "README.md"]
+    while new:
+        page = new.pop()
+        reached.add(page)
+        links = {(page.parent / link.partition("#")[0]).resolve() for link in relative_links(page)}
+        new += [link for link in links if link in PAGES and link not in reached]
+    assert {page.name for page in ROOT.glob("docs/*.md") if page not in reached} == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

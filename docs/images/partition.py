@@ -1,4 +1,4 @@
-"""Draw partition.png, a picture of docs/guide.md: python docs/images/partition.py.
+"""Draw partition.png, a picture of docs/explanations.md: python docs/images/partition.py.
 
 One tree per dictionary cuts the plane of two features into polytopes, one per leaf. The picture is
 a function of this file: the same trees grow on every machine.
