@@ -31,6 +31,7 @@ STUDIES = (
     "draws",
     "simulations",
     "energy",
+    "departures",
     "misspecification",
     "series",
     "mnist",
