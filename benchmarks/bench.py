@@ -13,8 +13,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks import data, peers, plan, reports, results, sections, summary, targets
+from benchmarks import data, plan, reports, results, sections, summary, targets
 from benchmarks.client import Clients
+from measuring import peers
 
 
 def arguments():

@@ -31,8 +31,11 @@ STUDIES = (
     "draws",
     "simulations",
     "energy",
+    "coupling",
     "departures",
+    "peer_forest",
     "misspecification",
+    "iterations",
     "series",
     "mnist",
 )

@@ -148,14 +148,14 @@ def short(number):
     return f"{number / 1000:g}k" if number >= 1000 else f"{number:g}"
 
 
-def legend(figure, axes, place="outside right upper"):
+def legend(figure, axes, place="outside right upper", columns=1):
     """Draw one legend for all panels, to the right unless they are wide."""
     entries = {}
     for panel in axes:
         entries |= dict(zip(*reversed(panel.get_legend_handles_labels()), strict=True))
     order = [*CLASSIFIERS, *(label for label in entries if label not in CLASSIFIERS)]
     labels = [label for label in order if label in entries]
-    figure.legend([entries[label] for label in labels], labels, loc=place)
+    figure.legend([entries[label] for label in labels], labels, loc=place, ncols=columns)
 
 
 def plain_image(axes):

@@ -6,7 +6,7 @@ import pytest
 from experiments import departures
 from experiments.store import Task
 from morforest import Axis, MorfClassifier, Patch
-from morforest.datasets import make_bars, make_impulse
+from morforest.datasets import make_impulse
 
 
 def row(data, n, forest, variant, repeat, error, votes=None):

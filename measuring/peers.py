@@ -35,7 +35,7 @@ def interpreters(libraries):
     for library in libraries:
         environment = HOME[library]
         if environment not in pythons:
-            pythons[environment] = _interpreter(environment)
+            pythons[environment] = interpreter(environment)
         if pythons[environment] is None:
             print(f"Left out: {library}.", flush=True)
         else:
@@ -43,7 +43,8 @@ def interpreters(libraries):
     return found
 
 
-def _interpreter(environment):
+def interpreter(environment):
+    """Return the Python of an environment, made now if need be, or None if it cannot be made."""
     folder, packages = FOLDER / environment, ENVIRONMENTS[environment]
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     made = folder / ".made"
