@@ -25,6 +25,7 @@ from morforest._grown_trees import GrownTrees, assemble
 from morforest._loading import check_trees, is_finite, require, restore
 from morforest._model import Forest
 from morforest._native import core
+from morforest._parallel import runs_elsewhere
 from morforest._progress import Progress
 from morforest._rounds import Boosting
 from morforest._training import (
@@ -94,6 +95,7 @@ class BaseBoosting(BaseEnsemble):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> None:
         self._check_parameters()
+        self._warn_of_backend()
         data = self._read(X, y, sample_weight, groups)
         chosen = self._choose_dictionary(data)
         guided = self.dictionary is None and len(data.shape) == 1
@@ -133,6 +135,17 @@ class BaseBoosting(BaseEnsemble):
         self._calibrate(left_out, task, dealt, data, resolved, settings)
         self._run_rounds(task, first, resolved, left_out.rounds)
         self.validation_score_ = left_out.losses
+
+    def _warn_of_backend(self) -> None:
+        """Say that rounds follow one another, where joblib was asked to use a cluster."""
+        backend = runs_elsewhere()
+        if backend is not None:
+            warnings.warn(
+                f"joblib was asked to work with {backend}, but boosting adds one tree after the "
+                "other, and runs in the threads of this process. Forests use the cluster.",
+                UserWarning,
+                5,
+            )
 
     def _stops_early(self) -> bool:
         """Say whether samples that were left out decide on the number of rounds."""

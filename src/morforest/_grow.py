@@ -16,7 +16,7 @@ from morforest._leaf_samples import LeafSamples, digest_of, join_entries, pack_e
 from morforest._model import Forest
 from morforest._native import core
 from morforest._outputs import OutputFormats
-from morforest._parallel import count_jobs, map_in_order, over_blocks
+from morforest._parallel import Shared, count_jobs, map_in_order, over_blocks
 from morforest._progress import Progress
 from morforest._table import TrainingTable
 from morforest.augment import Copier
@@ -221,7 +221,9 @@ class _Stop:
         return (_Stop, ())
 
 
-def _grow_chunk(task: GrowthTask, trees: range, stop: _Stop) -> list[GrownTrees]:
+def _grow_chunk(work: tuple[GrowthTask, _Stop], trees: range) -> list[GrownTrees]:
+    task, stop = work
+    task.training_table.make_ready()
     return task.grow(trees, stop.flag)
 
 
@@ -235,7 +237,8 @@ def grow_trees(
     size = min(CALL_ROWS // len(task.training_table.X), len(trees) // (jobs * CALLS_PER_JOB))
     chunks = [trees[i : i + max(size, 1)] for i in range(0, len(trees), max(size, 1))]
     try:
-        for some in map_in_order(_grow_chunk, ((task, chunk, stop) for chunk in chunks), jobs):
+        shared = Shared((task, stop), task.training_table.X.nbytes)
+        for some in map_in_order(_grow_chunk, shared, chunks, jobs):
             n_trees = sum(len(call.tree_size) for call in some)
             yield from some
             progress.advance(n_trees)

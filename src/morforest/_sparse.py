@@ -42,6 +42,12 @@ class SparseRows:
         """Number of values, zeros included."""
         return self.shape[0] * self.shape[1]
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of the values that are stored, and of their places."""
+        csr = self.csr
+        return int(csr.data.nbytes + csr.indices.nbytes + csr.indptr.nbytes)
+
     def __len__(self) -> int:
         return self.shape[0]
 

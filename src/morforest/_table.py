@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,14 @@ from morforest._parallel import over_blocks
 from morforest.dictionary import Axis
 from morforest.dictionary._base import ResolvedDictionary, resolve
 
+_building = threading.Lock()
+
 
 class TrainingTable:
     """The training samples, and the `table` in which the core holds them.
 
-    Threads share one table; other processes get the samples and build their own.
+    Threads share one table; other processes get the samples, and build their own when they are
+    first asked to be ready.
     """
 
     columns: Columns | None = None
@@ -118,9 +122,11 @@ class TrainingTable:
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k not in ("dictionary", "table")}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._build(1)
+    def make_ready(self) -> None:
+        """Build the table if this one came from another process."""
+        with _building:
+            if not hasattr(self, "table"):
+                self._build(1)
 
 
 class ColumnTable(TrainingTable):
