@@ -67,7 +67,7 @@ COMMANDS = {
 }
 ALL = tuple(name for studies in COMMANDS.values() for name in studies)
 # More pictures of the same rows.
-VIEWS = ("complexity", "times")
+VIEWS = ("complexity", "times", "published_auc")
 
 
 def arguments(words=None):

@@ -22,11 +22,11 @@ STUDY = Path(__file__).stem
 ROOT = Path(__file__).resolve().parent.parent
 PEER, INSIDE, OURS = "treeple", "MORF, patches inside", "MORF"
 SIZES = {
-    **dict.fromkeys(("A-line", "A", "B", "C", "D"), (50, 200, 1000)),
+    **dict.fromkeys(("A-line", "B", "C", "D"), (50, 200, 1000)),
     "E": (100, 200, 800),
-    mnist.DATA: (1000, 2500, 5000),
+    mnist.DATA: (1000, 2500),
 }
-FEWER = {2500: 3, 5000: 3}  # repeats on MNIST
+FEWER = {2500: 3}  # repeats on MNIST
 QUICK_SIZES = {"C": (50,)}
 QUICK_REPEATS = 1
 TREES = 500

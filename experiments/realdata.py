@@ -209,7 +209,7 @@ def fetch(name, path):
         parts = [load_classification(name, split=split) for split in ("train", "test")]
     except Exception as error:  # aeon has no common error for network, archive and parser
         return f"{type(error).__name__}: {error}"
-    classes = sorted({label for _, y in parts for label in y}, key=_class_order)
+    classes = sorted({label for _, y in parts for label in y}, key=class_order)
     given = []  # in the order of GIVEN
     for X, y in parts:
         given.append(X.astype(np.float32))
@@ -221,7 +221,7 @@ def fetch(name, path):
     return None
 
 
-def _class_order(label):
+def class_order(label):
     """Sort numbers by value, so that 10 comes after 9, and other labels by their letters."""
     try:
         return (0, float(label), label)
