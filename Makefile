@@ -134,14 +134,14 @@ endef
 	@touch $@
 
 # Its libraries hold others back, so they have an environment of their own.
-.venv-paper/.paper: $(WHEEL_DIR)/.built | .venv-paper/.made
+.venv-paper/.paper: $(WHEEL_DIR)/.built experiments/paper.lock | .venv-paper/.made
 	@echo "== installing the package and what the paper's experiments need (PyTorch is large)"
-	$(call install,.venv-paper/bin/python,[paper])
+	$(call install,.venv-paper/bin/python,[paper],--constraint experiments/paper.lock)
 	@touch $@
 
-.venv-theory/.theory: $(WHEEL_DIR)/.built | .venv-theory/.made
+.venv-theory/.theory: $(WHEEL_DIR)/.built experiments/theory.lock | .venv-theory/.made
 	@echo "== installing the package and what the experiments on the theory need"
-	$(call install,.venv-theory/bin/python,[theory])
+	$(call install,.venv-theory/bin/python,[theory],--constraint experiments/theory.lock)
 	@touch $@
 
 # --- the parts of make test, in the order in which they run -------------------------------------

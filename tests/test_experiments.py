@@ -170,6 +170,24 @@ def test_progress_says_what_and_how_long():
     assert [duration(s) for s in (20, 600, 7200)] == ["20 s", "10 min", "2.0 h"]
 
 
+# --- versions -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lock", "studies"),
+    [("paper", ("simulations", "mnist", "series")), ("theory", ("coverage", "deviations"))],
+)
+def test_locked_are_the_versions_that_results_come_from(lock, studies):
+    lines = (page.ROOT / "experiments" / f"{lock}.lock").read_text().splitlines()
+    locked = dict(line.split("==") for line in lines if not line.startswith("#"))
+    assert list(locked) == sorted(locked)
+    for study in studies:
+        for text in {row["versions"] for row in read(page.FOLDER, study)}:
+            found = dict(item.split() for item in text.split("; "))
+            for library in found.keys() - {"python", "morforest"}:
+                assert locked[library] == found[library].partition("+")[0], (study, library)
+
+
 # --- the whole ------------------------------------------------------------------------------------
 
 
