@@ -62,7 +62,7 @@ def figures(csvs, pngs):
     found = rows(csvs)
     if not found:
         return
-    figure, axes = plt.subplots(figsize=(8.5, 5), layout="constrained")
+    figure, axes = plt.subplots(figsize=(7.5, 5.6), layout="constrained")
     shown = [row for row in found if row["classifier"] in DRAWN]
     style.draw_curves(axes, shown, "n", "error", DRAWN)
     log_y(axes)

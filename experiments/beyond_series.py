@@ -152,7 +152,7 @@ def line(title, cells):
 def draw(found):
     """Draw a row of points per set: the mean errors of all classifiers."""
     sets = [name for name in (*SETS, *EEG) if any(row["data"] == name for row in found)]
-    figure, axes = plt.subplots(figsize=(9, 0.45 * len(sets) + 1.5), layout="constrained")
+    figure, axes = plt.subplots(figsize=(7.5, 0.45 * len(sets) + 1.5), layout="constrained")
     for i, classifier in enumerate((*OURS, *PEERS)):
         lower = 0.09 * (i - len(OURS) / 2)  # shifted, so that equal ones do not hide each other
         places, errors, spreads = [], [], []

@@ -83,7 +83,11 @@ def figures(csvs, pngs):
     if not names:
         return
     figure, panels = plt.subplots(
-        1, len(names), figsize=(2.9 * len(names) + 2.2, 4.2), layout="constrained", squeeze=False
+        1,
+        len(names),
+        figsize=(style.WIDEST * len(names) / 4, 4.6),
+        layout="constrained",
+        squeeze=False,
     )
     for axes, name in zip(panels[0], names, strict=True):
         of_data = [row for row in found if row["data"] == name]

@@ -262,7 +262,7 @@ def points_text(values, sign=""):
 def draw(found):
     """Draw how far each estimator is ahead of the rival, kind by kind."""
     kinds = present(found)
-    figure, axes = plt.subplots(figsize=(9, 0.33 * len(kinds) + 1.5), layout="constrained")
+    figure, axes = plt.subplots(figsize=(7.5, 0.33 * len(kinds) + 1.5), layout="constrained")
     axes.axvspan(-MARGIN, MARGIN, color="0.93", linewidth=0)
     axes.axvline(0, color="0.4", linewidth=1)
     for classifier in (name for name in CLASSIFIERS if name != RIVAL):

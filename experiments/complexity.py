@@ -41,7 +41,7 @@ def draw(rows, names):
     figure, panels = plt.subplots(
         len(MEASURES),
         len(names),
-        figsize=(2.6 * len(names) + 1.4, 7.5),
+        figsize=(style.WIDEST * len(names) / 5, 6.8),
         layout="constrained",
         sharex="col",
         squeeze=False,

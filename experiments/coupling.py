@@ -145,7 +145,7 @@ def figures(csvs, pngs):
 
 def draw(rows, trained):
     """Draw the answers of both classes to each pattern, and the errors against n."""
-    figure = plt.figure(figsize=(9.5, 4.2), layout="constrained")
+    figure = plt.figure(figsize=(style.WIDEST, 4.4), layout="constrained")
     grid = figure.add_gridspec(1, 2, width_ratios=(1.2, 1))
     small = grid[0].subgridspec(2, len(PATTERNS) // 2)
     means = answers()
@@ -167,5 +167,5 @@ def draw(rows, trained):
         axes.axhline(np.mean(known), color="0.4", linewidth=1, linestyle=(0, (1, 1)))
         axes.text(60, np.mean(known) + 0.008, KNOWN, fontsize=8)
     axes.set(xlabel="training samples", ylabel="test error, mean ± standard error", ylim=(0, 0.55))
-    style.legend(figure, [axes], place="outside lower center", columns=3)
+    style.legend(figure, [axes])
     return figure

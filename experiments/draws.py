@@ -61,7 +61,11 @@ def figures(csvs, pngs):
     if not names:
         return
     figure, panels = plt.subplots(
-        1, len(names), figsize=(3.6 * len(names) + 1.4, 3.8), layout="constrained", squeeze=False
+        1,
+        len(names),
+        figsize=(style.WIDEST * len(names) / 3, 3.9),
+        layout="constrained",
+        squeeze=False,
     )
     random = np.random.RandomState(0)
     lines = []

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from experiments import models
+from experiments import models, style
 from experiments.simulations import SIMULATIONS
 from experiments.store import Task, read
 from measuring import tables
@@ -223,7 +223,11 @@ def papers_choice(data):
 
 def draw(rows, names):
     figure, panels = plt.subplots(
-        1, len(names), figsize=(4.3 * len(names) + 0.8, 4.6), layout="constrained", squeeze=False
+        1,
+        len(names),
+        figsize=(style.WIDEST * len(names) / 3, 3.9),
+        layout="constrained",
+        squeeze=False,
     )
     for axes, data in zip(panels[0], names, strict=True):
         folds, winners = scores(rows, data, "folds"), optimum(rows, data)

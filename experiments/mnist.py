@@ -97,7 +97,7 @@ def figures(csvs, pngs):
     if not rows:
         return
     authors = published.errors(DATA)
-    figure, axes = plt.subplots(figsize=(8.5, 5.6), layout="constrained")
+    figure, axes = plt.subplots(figsize=(7.5, 6.4), layout="constrained")
     style.draw_curves(axes, rows, "n", "error")
     sizes = {row["n"] for row in rows}
     line = {n: error for n, error in authors["MORF"].items() if n in sizes}

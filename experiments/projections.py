@@ -20,6 +20,7 @@ STUDY = Path(__file__).stem
 SIDE = 12  # of the images with examples
 ATOMS = 5
 GRAPH_SIDE = 4  # of the images whose pixels are the nodes
+DENSE = 5  # what lies deeper is pixels in SVG files
 DRAWS = 20_000
 
 
@@ -99,7 +100,7 @@ def figures(csvs, pngs):
     names = [name for name in EXAMPLES if name in rows]
     if not names:
         return
-    figure = plt.figure(figsize=(10, 1.5 * len(names)), layout="constrained")
+    figure = plt.figure(figsize=(style.WIDEST, 1.45 * len(names)), layout="constrained")
     grid = figure.add_gridspec(len(names), ATOMS + 2, width_ratios=(1.9, 1, *(ATOMS * [1])))
     for line, name in enumerate(names):
         label = figure.add_subplot(grid[line, 0])
@@ -117,6 +118,7 @@ def figures(csvs, pngs):
             for row in found:
                 if row["kind"] == "atom" and row["number"] == number:
                     image[row["first"], row["second"]] = row["value"]
+            axes.set_rasterization_zorder(DENSE)
             axes.imshow(image, cmap="RdBu_r", vmin=-1.4, vmax=1.4)
             axes.set_xticks(np.arange(SIDE) - 0.5, minor=True)
             axes.set_yticks(np.arange(SIDE) - 0.5, minor=True)
@@ -132,6 +134,7 @@ def figures(csvs, pngs):
 def draw_graph(axes, edges):
     """Draw nodes on a grid; the darker an edge, the more often an atom uses both ends."""
     highest = max(max(row["value"] for row in edges), 1e-9)
+    axes.set_rasterization_zorder(DENSE)
     for row in edges:
         ends = np.array([divmod(row[end], GRAPH_SIDE) for end in ("first", "second")])
         share = row["value"] / highest
@@ -141,7 +144,7 @@ def draw_graph(axes, edges):
             points = bend(ends[0], middle, ends[1])
             axes.plot(points[:, 1], points[:, 0], color="#d1495b", alpha=0.9 * share, linewidth=0.9)
     nodes = np.array([divmod(i, GRAPH_SIDE) for i in range(GRAPH_SIDE**2)])
-    axes.scatter(nodes[:, 1], nodes[:, 0], s=14, color="#2e4057", zorder=3)
+    axes.scatter(nodes[:, 1], nodes[:, 0], s=14, color="#2e4057", zorder=DENSE + 1)
     axes.set(xlim=(-0.6, GRAPH_SIDE - 0.4), ylim=(GRAPH_SIDE - 0.4, -0.6), aspect="equal")
     axes.axis("off")
 

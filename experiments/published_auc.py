@@ -48,15 +48,20 @@ def collect(source):
     ]
 
 
+def areas(csvs=FOLDER):
+    """Return the AUC of each fold by classifier; none if they were not collected."""
+    found = tables.group(read(csvs, NAME), "classifier")
+    return {name: [row["auc"] for row in rows] for (name,), rows in found.items()}
+
+
 def figures(csvs, pngs):
-    rows = read(csvs, NAME)
-    if not rows:
+    found = areas(csvs)
+    if not found:
         return
-    areas = {name: [row["auc"] for row in rows if row["classifier"] == name] for name in NAMES}
-    p = stats.signed_rank(*areas.values())
+    p = stats.signed_rank(*found.values())
     lines = [
         [name, f"{statistics.mean(of):.3f} ± {statistics.stdev(of):.3f}", len(of)]
-        for name, of in areas.items()
+        for name, of in found.items()
     ]
     lines.append(["p of Wilcoxon's signed-rank test", f"{p:.2f}", ""])
     header = ["the authors' predictions", "AUC", "folds"]

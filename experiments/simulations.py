@@ -189,7 +189,7 @@ def summary(rows):
 
 def draw(names, rows):
     """Draw samples of both classes above the test error against n."""
-    figure = plt.figure(figsize=(3.9 * len(names) + 2.2, 6.6), layout="constrained")
+    figure = plt.figure(figsize=(style.WIDEST * len(names) / 3, 6.8), layout="constrained")
     grid = figure.add_gridspec(2, len(names), height_ratios=(1, 2.1))
     panels = []
     for i, name in enumerate(names):
@@ -231,9 +231,10 @@ def draw_examples(axes, name, label):
     else:
         # The mean of the class is drawn over single samples, and on the same scale.
         examples = np.reshape(X[:EXAMPLES], (EXAMPLES, -1, X.shape[-1]))
+        axes.set_rasterization_zorder(2)
         for place, mean in enumerate(np.atleast_2d(X.mean(axis=0))):
-            axes.plot(examples[:, place].T - 3 * place, color="0.75", linewidth=0.5)
-            axes.plot(mean - 3 * place, color=MEAN_COLOUR, linewidth=1.8)
+            axes.plot(examples[:, place].T - 3 * place, color="0.75", linewidth=0.5, zorder=1)
+            axes.plot(mean - 3 * place, color=MEAN_COLOUR, linewidth=1.8, zorder=3)
         axes.set(xlim=(0, X.shape[-1] - 1), yticks=[], xticks=[])
         axes.spines[:].set_visible(False)
     axes.set_ylabel(f"class {label}")

@@ -12,12 +12,12 @@ from measuring.tables import group, standard_error
 # figures can be read without colour vision. What the text does not speak of is grey.
 CLASSIFIERS = {
     # Beyond the paper.
-    "forest patch": {"color": "#e38b97", "linewidth": 1.6, "marker": "p", "zorder": 5},
+    "forest patch": {"color": "#e38b97", "linewidth": 1.6, "marker": "D", "zorder": 5},
     "forest image": {"color": "#e07a1f", "linewidth": 2.2, "marker": "h", "zorder": 6},
-    "forest series": {"color": "#b85c0e", "linewidth": 2.2, "marker": "8", "zorder": 6},
+    "forest series": {"color": "#b85c0e", "linewidth": 2.2, "marker": ">", "zorder": 6},
     "forest series-pooled": {"color": "#f2b36b", "linewidth": 1.8, "marker": "P", "zorder": 6},
-    "forest auto": {"color": "#8a4b08", "linewidth": 1.4, "linestyle": "--", "marker": "H"},
-    "forest wrapping": {"color": "#c9a227", "linewidth": 1.6, "linestyle": "-.", "marker": "*"},
+    "forest auto": {"color": "#8a4b08", "linewidth": 1.4, "linestyle": "--", "marker": "X"},
+    "forest wrapping": {"color": "#c9a227", "linewidth": 1.6, "linestyle": "-.", "marker": "p"},
     "boosting": {"color": "#14746f", "linewidth": 2.4, "marker": "s", "zorder": 7},
     "boosting image": {"color": "#14746f", "linewidth": 2.4, "marker": "s", "zorder": 7},
     "boosting image + copies": {
@@ -35,14 +35,15 @@ CLASSIFIERS = {
         "marker": "<",
         "zorder": 8,
     },
-    "ridge": {"color": "#3a5ba0", "linewidth": 2.0, "marker": "X", "zorder": 7},
+    "ridge": {"color": "#3a5ba0", "linewidth": 2.0, "marker": "s", "zorder": 7},
     # The paper's, and other peers.
     "MORF": {"color": "#d1495b", "linewidth": 2.8, "marker": "o", "zorder": 5},
     "MORF (wrapping patches)": {
         "color": "#e58a98",
         "linewidth": 1.8,
         "linestyle": (0, (2, 1)),
-        "marker": "h",
+        "marker": "o",
+        "markerfacecolor": "w",
         "zorder": 4,
     },
     "MORF (short patches)": {
@@ -50,12 +51,13 @@ CLASSIFIERS = {
         "linewidth": 1.8,
         "linestyle": (0, (2, 1)),
         "marker": "d",
+        "markerfacecolor": "w",
         "zorder": 4,
     },
     "SPORF": {"color": "#00798c", "linewidth": 1.8, "marker": "s", "zorder": 4},
     "RF": {"color": "#edae49", "linewidth": 1.8, "marker": "^", "zorder": 4},
     "RF (scikit-learn)": {"color": "0.62", "linewidth": 1.0, "linestyle": ":", "marker": "^"},
-    "XGBoost": {"color": "#6a994e", "linewidth": 1.4, "linestyle": "-.", "marker": "D"},
+    "XGBoost": {"color": "#2b6a2f", "linewidth": 1.4, "linestyle": "-.", "marker": "D"},
     "logistic regression": {"color": "0.68", "linewidth": 1.2, "linestyle": "--", "marker": "v"},
     "linear SVM": {"color": "0.76", "linewidth": 1.2, "linestyle": "--", "marker": "<"},
     "RBF SVM": {"color": "#7b5ea7", "linewidth": 1.2, "linestyle": "--", "marker": ">"},
@@ -67,6 +69,9 @@ CLASSIFIERS = {
 }
 PUBLISHED = {"color": "#7d1128", "linestyle": ":", "linewidth": 1.4, "marker": "x", "zorder": 6}
 FORESTS = ("MORF", "SPORF", "RF")
+MARK = ("color", "marker", "markerfacecolor")
+WIDEST = 9.5  # inches: on a page of seven, letters of nine points have six and a half
+ENTRY = 2.3  # inches of width that an entry of a legend needs
 LEAST = 1e-4  # below this, an axis of errors is linear down to zero
 SETTINGS = {
     "font.size": 9,
@@ -103,7 +108,7 @@ def draw_curves(axes, rows, x, y, names=tuple(CLASSIFIERS)):
             places, middle - spread, middle + spread, color=colour, alpha=0.15, linewidth=0
         )
     ticks = sorted({row[x] for row in rows})
-    log_x(axes, ticks, short, rotation=45 if len(ticks) > 7 else 0)
+    log_x(axes, ticks, short, rotation=45 if len(ticks) > 6 else 0)
     axes.grid(alpha=0.25)
 
 
@@ -126,7 +131,7 @@ def draw_dots(axes, rows, x, y, names=tuple(CLASSIFIERS)):
             linestyle="",
             elinewidth=1,
             markersize=6,
-            **{key: look[key] for key in ("color", "marker")},
+            **{key: look[key] for key in MARK if key in look},
         )
     axes.set_xticks(range(len(ticks)), map(short, ticks))
     axes.set_xlim(-0.5, len(ticks) - 0.5)
@@ -148,14 +153,16 @@ def short(number):
     return f"{number / 1000:g}k" if number >= 1000 else f"{number:g}"
 
 
-def legend(figure, axes, place="outside right upper", columns=1):
-    """Draw one legend for all panels, to the right unless they are wide."""
+def legend(figure, axes):
+    """Draw one legend for all panels, below them."""
     entries = {}
     for panel in axes:
         entries |= dict(zip(*reversed(panel.get_legend_handles_labels()), strict=True))
     order = [*CLASSIFIERS, *(label for label in entries if label not in CLASSIFIERS)]
     labels = [label for label in order if label in entries]
-    figure.legend([entries[label] for label in labels], labels, loc=place, ncols=columns)
+    columns = min(len(labels), int(figure.get_figwidth() / ENTRY))
+    handles = [entries[label] for label in labels]
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
 def plain_image(axes):

@@ -198,7 +198,7 @@ def draw(rows):
     data = [name for name in (MNIST, *SETS) if any(row["data"] == name for row in rows)]
     down = math.ceil(len(data) / 2)
     figure, grid = plt.subplots(
-        down, 2, figsize=(10.4, 3.7 * down), layout="constrained", squeeze=False
+        down, 2, figsize=(style.WIDEST, 3.5 * down), layout="constrained", squeeze=False
     )
     panels = grid.ravel()
     for axes, name in zip(panels, data, strict=False):

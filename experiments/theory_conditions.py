@@ -146,7 +146,7 @@ def of(rows, data, name):
 
 def draw_conditions(rows):
     """Draw the distance of posteriors above, and the excess risk on images below."""
-    figure, panels = plt.subplots(2, 3, figsize=(12.6, 7.2), layout="constrained")
+    figure, panels = plt.subplots(2, 3, figsize=(style.WIDEST, 6.6), layout="constrained")
     for axes, data in zip(panels.ravel(), DATA, strict=True):
         measure, label = "distance", "mean |p_n(x) - p(x)|"
         if data in IMAGES:
@@ -164,7 +164,7 @@ def draw_conditions(rows):
 
 
 def draw_patches(rows):
-    figure, panels = plt.subplots(1, 3, figsize=(12.6, 4), layout="constrained")
+    figure, panels = plt.subplots(1, 3, figsize=(style.WIDEST, 3.7), layout="constrained")
     for axes, data in zip(panels, IMAGES, strict=True):
         for name in (ALL, NO_SINGLE, *PATCHES):
             label = NAMES.get(name, name)

@@ -175,7 +175,7 @@ def draw_line(axes, rows, measure, label, **look):
 
 def finish(axes, sizes, lowest=0.0):
     """Make both axes logarithmic; what is below `lowest` is not shown."""
-    log_x(axes, sorted(sizes), style.short)
+    log_x(axes, sorted(sizes), style.short, rotation=45 if len(sizes) > 5 else 0)
     log_y(axes, dense=True)
     low, high = axes.get_ylim()  # of logarithms: before, margins may reach below zero
     axes.set_ylim(bottom=max(low, lowest))
@@ -187,7 +187,11 @@ def finish(axes, sizes, lowest=0.0):
 def draw_kinds(rows):
     data = [name for name in SHOWN if any(row["data"] == name for row in rows)]
     figure, panels = plt.subplots(
-        2, len(data), figsize=(3.7 * len(data) + 2.6, 7.2), layout="constrained", squeeze=False
+        2,
+        len(data),
+        figsize=(style.WIDEST * len(data) / 4, 6.6),
+        layout="constrained",
+        squeeze=False,
     )
     for column, name in enumerate(data):
         of_data = [row for row in rows if row["data"] == name]
@@ -200,7 +204,7 @@ def draw_kinds(rows):
             if column == 0:
                 axes.set_ylabel(label)
         title = theory.distributions()[name].title
-        panels[0, column].set_title(f"{title}, {DICTIONARIES[name][0]}", weight="bold")
+        panels[0, column].set_title(f"{title},\n{DICTIONARIES[name][0]}", weight="bold")
         panels[1, column].set_xlabel("training samples n")
     style.legend(figure, panels.ravel()[::-1])  # the last column has all kinds
     return figure
@@ -209,7 +213,11 @@ def draw_kinds(rows):
 def draw_dictionaries(rows):
     data = [name for name in SHOWN if len(DICTIONARIES[name]) > 1]
     figure, panels = plt.subplots(
-        2, len(data), figsize=(3.9 * len(data) + 2.6, 7.2), layout="constrained", squeeze=False
+        2,
+        len(data),
+        figsize=(style.WIDEST * len(data) / 2, 6.8),
+        layout="constrained",
+        squeeze=False,
     )
     for column, name in enumerate(data):
         of_data = [row for row in rows if row["data"] == name]

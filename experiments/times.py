@@ -28,7 +28,7 @@ def figures(csvs, pngs):
     figure, panels = plt.subplots(
         2,
         len(names),
-        figsize=(3.3 * len(names) + 2.2, 6.6),
+        figsize=(style.WIDEST * len(names) / 4, 6.2),
         layout="constrained",
         sharex="col",
         sharey="row",

@@ -9,6 +9,7 @@ import pytest
 
 from experiments import (
     beyond_images,
+    beyond_series,
     beyond_simulations,
     claims,
     complexity,
@@ -27,7 +28,7 @@ from experiments import (
 from experiments.progress import Progress, duration
 from experiments.store import Store, Task, read
 from measuring import tables
-from measuring.figures import save
+from measuring.figures import light, save
 
 
 def task(**key):
@@ -453,6 +454,7 @@ def test_figures_come_as_pixels_and_as_lines(tmp_path):
     save(figure, tmp_path / "figure.png")
     first = (tmp_path / "figure.svg").read_text()
     assert ">MORF</text>" in first
+    assert ">0.0001</text>" in first
     assert "<dc:date>" not in first
     assert (tmp_path / "figure.png").stat().st_size > 5000
 
@@ -466,8 +468,31 @@ def test_no_two_lines_of_a_figure_differ_in_colour_alone():
         *((*found, *beyond_simulations.PEERS) for found in beyond_simulations.CLASSIFIERS.values()),
     ):
         looks = [style.CLASSIFIERS[name] for name in dict.fromkeys(names)]
-        marks = {(str(look.get("linestyle", "-")), look["marker"]) for look in looks}
+        marks = {(str(look.get("linestyle", "-")), *mark(look)) for look in looks}
         assert len(marks) == len(looks), names
+
+
+def mark(look):
+    return look["marker"], look.get("markerfacecolor")
+
+
+def test_dots_differ_in_their_marks():
+    series = (*beyond_series.OURS, *beyond_series.PEERS)
+    simulated = {name for names in beyond_simulations.CLASSIFIERS.values() for name in names}
+    for names in (series, (*simulated, *beyond_simulations.PEERS)):
+        looks = [style.CLASSIFIERS[name] for name in dict.fromkeys(names)]
+        assert len({mark(look) for look in looks}) == len(looks), names
+
+
+def test_svg_files_are_light():
+    heavy = [p.name for p in page.FOLDER.glob("*.svg") if p.stat().st_size > 300_000]
+    assert heavy == []
+
+
+def test_places_of_an_svg_are_rounded_and_its_text_is_not():
+    given = '<g>\n  <path d="M 1.23456 -2 \nL 3.5 0.00049 "/>\n  <text x="1.0049">0.00012</text>'
+    expected = '<g>\n<path d="M 1.23 -2  L 3.5 0.00 "/>\n<text x="1.00">0.00012</text>'
+    assert light(given) == expected
 
 
 def test_tables_go_to_their_places(tmp_path):
