@@ -104,6 +104,10 @@ DICTIONARIES = {
 IMAGE_VIEWS = [Raw(), Magnitude(), Gradient(8)]
 BEYOND = {
     "patch log": Patch(1, 6, size_distribution="log"),
+    "signs": Patch(1, 4, weights="sign"),
+    "uniform weights": Patch(1, 4, weights="uniform", boundary="wrap"),
+    "normal weights": Patch(1, 4, weights="gaussian", contiguous=(False, True)),
+    "weighted waves": Patch(3, 5, weights="gabor"),
     "haar": Haar(),
     "pair": Pair(1, 4, reach=3),
     "gaussian": Kernel("gaussian"),

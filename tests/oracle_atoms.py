@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -168,6 +169,47 @@ class SparseAtoms(Component):
 
 
 @dataclass
+class Side:
+    """The size that one side of a patch has drawn, and its indices in the order of the draws.
+
+    Each index has its place in a box of that size.
+    """
+
+    size: int
+    places: dict[int, int]
+
+
+@dataclass
+class DrawnWeights:
+    """A number for each feature; `odds` are those of the numbers, empty if all are alike."""
+
+    numbers: Sequence[int]
+    odds: Sequence[float] = ()
+
+    def begin(self, stream: Stream, sizes: tuple[int, ...]) -> None:
+        self.table = cumulative_fractions(self.odds) if len(self.odds) else None
+
+    def weight(self, stream: Stream, place: tuple[int, ...]) -> int:
+        if self.table is None:
+            return self.numbers[stream.below(len(self.numbers))]
+        return self.numbers[first_at_least(self.table, stream.next())]
+
+
+@dataclass
+class ListedWeights:
+    """Some arrays for each combination of sizes, of which an atom draws one."""
+
+    arrays: Callable[[tuple[int, ...]], Sequence[np.ndarray]]
+
+    def begin(self, stream: Stream, sizes: tuple[int, ...]) -> None:
+        some = self.arrays(sizes)
+        self.chosen = some[stream.below(len(some))]
+
+    def weight(self, stream: Stream, place: tuple[int, ...]) -> int:
+        return int(self.chosen[place])
+
+
+@dataclass
 class PatchAxis:
     length: int
     min_size: int
@@ -183,18 +225,27 @@ class PatchAxis:
 
     def draw(self, stream: Stream) -> list[int]:
         """The indices of one side of a patch."""
+        return list(self.draw_side(stream).places)
+
+    def draw_side(self, stream: Stream) -> Side:
         length = self.length
         size = self.draw_size(stream)
         if not self.contiguous:
-            return list(floyd(stream, length, size))
+            return Side(size, {index: k for k, index in enumerate(floyd(stream, length, size))})
         if self.boundary == "zero":
             start = stream.below(length + size - 1) - (size - 1)
-            return [index for index in range(start, start + size) if 0 <= index < length]
-        if self.boundary == "inside":
+        elif self.boundary == "inside":
             start = stream.below(length - size + 1)
-            return list(range(start, start + size))
-        start = stream.below(length)
-        return [index % length for index in range(start, start + size)]
+        else:
+            start = stream.below(length)
+        return self.interval(start, size)
+
+    def interval(self, start: int, size: int) -> Side:
+        """So many indices from a start on; circular axes continue at their beginning."""
+        places = {start + k: k for k in range(size)}
+        if self.boundary == "wrap":
+            return Side(size, {index % self.length: k for index, k in places.items()})
+        return Side(size, {index: k for index, k in places.items() if 0 <= index < self.length})
 
 
 class Boxes(Component):
@@ -224,26 +275,38 @@ class Boxes(Component):
 
 
 class PatchAtoms(Boxes):
-    """Indicators of a product of index sets, one set per axis."""
+    """Products of index sets, one set per axis, of features that weigh one or have weights."""
+
+    def __init__(self, axes, weights: DrawnWeights | ListedWeights | None = None, **views):
+        super().__init__(axes, **views)
+        self.weights = weights
 
     def draw(self, stream: Stream) -> np.ndarray:
-        atom = self.blank()
         view = self.view(stream)
         if self.pool is None:
-            atom[view][np.ix_(*[axis.draw(stream) for axis in self.axes])] = 1
-            return atom.ravel()
+            return self.atom_of([axis.draw_side(stream) for axis in self.axes], view, stream)
         self.pool.begin(stream)
         sides = []
         for number, axis in enumerate(self.axes):
             if not axis.contiguous:
-                sides.append(axis.draw(stream))
+                sides.append(axis.draw_side(stream))
                 continue
             size = axis.draw_size(stream)
             circular = axis.boundary == "wrap"
             start = self.pool.place(stream, number, axis.length, size, circular)
-            sides.append([index % axis.length for index in range(start, start + size)])
-        atom[view][np.ix_(*sides)] = 1
-        return self.pool.end(stream, atom.ravel(), self.shape)
+            sides.append(axis.interval(start, size))
+        return self.pool.end(stream, self.atom_of(sides, view, stream), self.shape)
+
+    def atom_of(self, sides: Sequence[Side], view: int, stream: Stream) -> np.ndarray:
+        atom = self.blank()
+        if self.weights is None:
+            atom[view][np.ix_(*[list(side.places) for side in sides])] = 1
+            return atom.ravel()
+        self.weights.begin(stream, tuple(side.size for side in sides))
+        for index in itertools.product(*[side.places for side in sides]):
+            place = tuple(side.places[i] for side, i in zip(sides, index, strict=True))
+            atom[(view, *index)] = self.weights.weight(stream, place)
+        return atom.ravel()
 
 
 LOBES = {"two": (1, -1), "three": (1, -2, 1)}

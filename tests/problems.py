@@ -483,10 +483,20 @@ def view_lists(draw, shape, channel_axis):
 SCALES = st.sampled_from(["uniform", "log"])
 
 
+def bumps(size):
+    """Two arrays of weights for boxes of a size, one of them of fractions."""
+    whole = np.arange(1, np.prod(size) + 1).reshape(size) - 2
+    return [whole, whole / 3 + 0.1]
+
+
+WEIGHTS = st.sampled_from([None, None, None, "sign", "uniform", "gaussian", "gabor", bumps])
+
+
 @st.composite
 def patches(draw, shape, **views):
     return Patch(
         **draw(sizes(shape)),
+        weights=draw(WEIGHTS),
         boundary=draw(per_axis(shape, st.sampled_from(["zero", "inside", "wrap"]))),
         contiguous=draw(per_axis(shape, st.sampled_from([True, True, False]))),
         size_distribution=draw(SCALES),

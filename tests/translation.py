@@ -25,6 +25,7 @@ from morforest import (
     Variance,
 )
 from morforest.dictionary._shape import SampleShape
+from morforest.dictionary._weights import gabor_kernels
 
 
 def whole_if_possible(matrix):
@@ -61,6 +62,40 @@ def views_of(dictionary, shape, channel_axis):
 
 def log_odds(low, high):
     return [round(math.log1p(1 / size) * 2**40) for size in range(low, high + 1)]
+
+
+def weights_of(weights, plane):
+    """The oracle's writing of what features weigh; `plane` are the axes in order."""
+    match weights:
+        case None:
+            return None
+        case "sign":
+            return oracle_atoms.DrawnWeights([1, -1])
+        case "uniform":
+            return oracle_atoms.DrawnWeights(range(1, 257))
+        case "gaussian":
+            numbers = [k for k in range(-256, 257) if k]
+            odds = [math.exp(-((k / 64) ** 2) / 2) for k in numbers]
+            return oracle_atoms.DrawnWeights(numbers, odds)
+        case "gabor":
+            return oracle_atoms.ListedWeights(lambda size: waves(size, plane))
+    return oracle_atoms.ListedWeights(lambda size: whole_arrays(np.array(weights(size)), size))
+
+
+def waves(size, ordered):
+    """Kernels along the axes in order, repeated along the others."""
+    found = gabor_kernels(tuple(n if a in ordered else 1 for a, n in enumerate(size)), ordered[-2:])
+    return [np.ones(size, dtype=int) * kernel for kernel in found]
+
+
+def whole_arrays(given, size):
+    """Weights of users as whole numbers: as they are, or the largest of an array as 256."""
+    arrays = given.reshape(-1, *size)
+    whole = [(array == np.rint(array)).all() for array in arrays]
+    return [
+        (array if flag else np.rint(array * (256 / abs(array).max()))).astype(int)
+        for array, flag in zip(arrays, whole, strict=True)
+    ]
 
 
 def boxes(dictionary, shape, channel_axis, views, planes):
@@ -109,7 +144,9 @@ def boxes(dictionary, shape, channel_axis, views, planes):
                 axis.boundary, axis.contiguous = rule, together
             ordered = [axis.contiguous for axis in axes]
             pool = pool_of(dictionary, shape, ordered, channel_axis)
-            return oracle_atoms.PatchAtoms(axes, **where, pool=pool)
+            free = [a for a, flag in enumerate(ordered) if flag and a != channel_axis]
+            weights = weights_of(dictionary.weights, free)
+            return oracle_atoms.PatchAtoms(axes, weights, **where, pool=pool)
         case Haar():
             lobed = dictionary.axes or [a for a in range(len(shape)) if a != channel_axis]
             lobes = dictionary.lobes

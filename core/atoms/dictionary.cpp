@@ -6,6 +6,33 @@
 namespace morf {
 namespace {
 
+// Checks the weights of patches, and finds where the arrays of each combination of sizes begin.
+void place_weights(Weights& weights, const std::vector<PatchAxis>& axes) {
+  const bool drawn = !weights.drawn.empty();
+  if (drawn != weights.arrays.empty() || (!drawn && !weights.cumulative.empty()))
+    throw std::invalid_argument("weights are drawn or listed");
+  if (!weights.cumulative.empty() &&
+      (weights.cumulative.size() != weights.drawn.size() || weights.cumulative.back() != ~std::uint64_t{0}))
+    throw std::invalid_argument("probabilities of weights do not fit them");
+  if (drawn) return;
+  std::vector<std::int64_t> size;
+  for (const PatchAxis& axis : axes) size.push_back(axis.min_size);
+  std::size_t end = 0;
+  for (const std::uint32_t count : weights.arrays) {
+    std::size_t cells = count;
+    for (const std::int64_t along : size) cells *= static_cast<std::size_t>(along);
+    weights.first.push_back(end);
+    end += cells;
+    if (count == 0 || end > weights.listed.size()) throw std::invalid_argument("listed weights do not fit the sizes");
+    std::size_t axis = axes.size();  // the next combination
+    while (axis-- > 0 && ++size[axis] > axes[axis].max_size) size[axis] = axes[axis].min_size;
+    if (axis == ~std::size_t{0}) break;
+  }
+  if (weights.first.size() != weights.arrays.size() || end != weights.listed.size() ||
+      !std::equal(size.begin(), size.end(), axes.begin(), [](std::int64_t s, const PatchAxis& a) { return s == a.min_size; }))
+    throw std::invalid_argument("listed weights do not fit the sizes");
+}
+
 // The most corners of a box of the component; 0 if boxes are not intervals along each axis, or have too many.
 std::size_t box_corners(const Component& component) {
   std::size_t corners = 1;
@@ -88,10 +115,13 @@ void Dictionary::guide(std::vector<std::uint64_t> features) {
     if (component.kind == Component::Kind::sparse) component.guide = features;
 }
 
-void Dictionary::add_patch(const Extent& extent, const std::vector<Boundary>& boundary, const std::vector<bool>& contiguous) {
-  Component component{.kind = Component::Kind::patch};
-  const std::uint32_t prefixed_axes = add_axes(component, extent, boundary, contiguous);
-  component.box_corners = pool_.ops.empty() ? box_corners(component) : 0;
+void Dictionary::add_patch(const Extent& extent, const std::vector<Boundary>& boundary, const std::vector<bool>& contiguous,
+                           Weights weights) {
+  Component component{.kind = Component::Kind::patch, .weights = std::move(weights)};
+  const bool weighted = component.weights.any();
+  const std::uint32_t prefixed_axes = add_axes(component, extent, boundary, contiguous, !weighted);
+  if (weighted) place_weights(component.weights, component.axes);
+  component.box_corners = pool_.ops.empty() && !weighted ? box_corners(component) : 0;
   add(std::move(component), prefixed_axes);
 }
 
@@ -197,7 +227,7 @@ bool Dictionary::competes() const {
 }
 
 std::uint32_t Dictionary::add_axes(Component& component, const Extent& extent, const std::vector<Boundary>& boundary,
-                                   const std::vector<bool>& contiguous) {
+                                   const std::vector<bool>& contiguous, bool summed) {
   const std::size_t rank = shape_.size();
   if (extent.min_size.size() != rank || extent.max_size.size() != rank || boundary.size() != rank || contiguous.size() != rank ||
       (!extent.sizes.empty() && extent.sizes.size() != rank))
@@ -210,7 +240,7 @@ std::uint32_t Dictionary::add_axes(Component& component, const Extent& extent, c
     if (low < 1 || high < low || high > shape_[axis])
       throw std::invalid_argument("patch sizes must satisfy 1 <= min <= max <= length");
     // An axis along which patches are one wide needs no prefix sums.
-    const bool prefixed = !direct_ && contiguous[axis] && high > 1;
+    const bool prefixed = summed && !direct_ && contiguous[axis] && high > 1;
     if (prefixed) prefixed_axes |= 1u << axis;
     if (contiguous[axis] && high > 1) ordered_axes_ |= 1u << axis;
     component.axes[axis] = {shape_[axis], low, high, boundary[axis], contiguous[axis], stride, prefixed};

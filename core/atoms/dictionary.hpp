@@ -30,6 +30,18 @@ struct PatchAxis {
   bool moves = false;  // in a pooled plane
 };
 
+// What the features of a patch weigh, if that is not one each. Either every feature draws one of the numbers `drawn`, or the patch
+// draws one of the arrays that are listed for its sizes.
+struct Weights {
+  std::vector<std::int32_t> drawn{};
+  std::vector<std::uint64_t> cumulative{};  // probabilities of these numbers; empty: all are equally likely
+  std::vector<std::uint32_t> arrays{};  // how many are listed for each combination of sizes, later axes fastest
+  std::vector<std::int32_t> listed{};  // the arrays, one behind the other
+  std::vector<std::size_t> first{};  // where those of each combination begin; made by add_patch
+
+  bool any() const { return !drawn.empty() || !arrays.empty(); }
+};
+
 // How many boxes of a Haar-like atom stand in a row.
 enum class Lobes : std::uint8_t { two, three };
 
@@ -60,6 +72,7 @@ struct Component {
   std::vector<std::uint64_t> guide{};  // sparse: of the features; empty: all are equally likely
   AtomList atoms{};  // finite
   std::vector<PatchAxis> axes{};  // patch, haar, pair, kernel
+  Weights weights{};  // patch
   std::vector<Lobes> lobes{};  // haar
   std::vector<Kernel> kernels{};  // kernel
   bool random_signs = false;  // kernel: the sign of each tap is drawn
@@ -99,7 +112,9 @@ class Dictionary {
     std::vector<std::vector<std::uint64_t>> sizes{};
   };
 
-  void add_patch(const Extent& extent, const std::vector<Boundary>& boundary, const std::vector<bool>& contiguous);
+  // Adds boxes, along axes that are not contiguous of any indices. With weights there are no prefix sums.
+  void add_patch(const Extent& extent, const std::vector<Boundary>& boundary, const std::vector<bool>& contiguous,
+                 Weights weights = {});
 
   // Adds boxes side by side within the data, each of the sizes of `extent`, with weights 1, -1 or 1, -2, 1 along a lobed axis.
   void add_haar(const Extent& extent, const std::vector<bool>& lobed, std::vector<Lobes> lobes);
@@ -144,7 +159,7 @@ class Dictionary {
   }
   // Returns the mask of the prefixed axes.
   std::uint32_t add_axes(Component& component, const Extent& extent, const std::vector<Boundary>& boundary,
-                         const std::vector<bool>& contiguous);
+                         const std::vector<bool>& contiguous, bool summed = true);
   void add(Component component, std::uint32_t prefixed_axes);
   void add_pooled(Component component, std::uint32_t prefixed_axes);
 

@@ -208,6 +208,7 @@ class Sampler::Drawing {
   }
 
   void draw_patch(const Component& component, Stream& stream, AtomList& out) {
+    if (component.weights.any()) return draw_weighted_patch(component, stream, out);
     corners_.clear();
     const std::uint32_t first = first_cell(component, stream);
     begin_operation(component, stream);
@@ -219,6 +220,74 @@ class Sampler::Drawing {
       add_range(axis, start, end, 1);
     });
     out.add_corners(corners_.data(), corners_.size());
+  }
+
+  // A cell for each feature. Until its weight is known, a corner holds the place of the feature in the box, in C order.
+  void draw_weighted_patch(const Component& component, Stream& stream, AtomList& out) {
+    const std::uint32_t first = first_cell(component, stream);
+    begin_operation(component, stream);
+    corners_.assign(1, {first, 0});
+    std::size_t sizes = 0, volume = 1;
+    for (const PatchAxis& axis : component.axes) {
+      along_axis_.clear();
+      const std::int64_t size = draw_indices(component, axis, stream);
+      sizes = sizes * static_cast<std::size_t>(axis.max_size - axis.min_size + 1) +
+              static_cast<std::size_t>(size - axis.min_size);
+      volume *= static_cast<std::size_t>(size);
+      const std::size_t bases = corners_.size(), steps = along_axis_.size();
+      corners_.resize(bases * steps);
+      for (std::size_t base = bases; base-- > 0;) {  // from the back, in place
+        const Corner from = corners_[base];
+        for (std::size_t step = steps; step-- > 0;)
+          corners_[base * steps + step] = {from.cell + along_axis_[step].cell,
+                                           from.weight * static_cast<std::int32_t>(size) + along_axis_[step].weight};
+      }
+    }
+    weigh(component.weights, sizes, volume, stream);
+    const auto by_cell = [](Corner a, Corner b) { return a.cell < b.cell; };
+    if (!std::is_sorted(corners_.begin(), corners_.end(), by_cell)) std::sort(corners_.begin(), corners_.end(), by_cell);
+    out.add_corners(corners_.data(), corners_.size());
+  }
+
+  // Puts weights in place of places. Features of weight zero fall away, unless all are zero.
+  void weigh(const Weights& weights, std::size_t sizes, std::size_t volume, Stream& stream) {
+    if (weights.arrays.empty()) {
+      const std::size_t count = weights.drawn.size();
+      for (Corner& corner : corners_) {
+        const std::size_t drawn = weights.cumulative.empty() ? stream.below(count)
+                                                             : first_at_least(weights.cumulative, stream.next());
+        corner.weight = weights.drawn[drawn];
+      }
+    } else {
+      const std::int32_t* array = &weights.listed[weights.first[sizes] + stream.below(weights.arrays[sizes]) * volume];
+      for (Corner& corner : corners_) corner.weight = array[corner.weight];
+    }
+    const auto end = std::remove_if(corners_.begin(), corners_.end(), [](Corner corner) { return corner.weight == 0; });
+    if (end == corners_.begin()) corners_[0].weight = 0;
+    corners_.resize(std::max<std::size_t>(static_cast<std::size_t>(end - corners_.begin()), 1));
+  }
+
+  // The indices of a patch along an axis as they are drawn, each with its place there. Returns the size of the patch.
+  std::int64_t draw_indices(const Component& component, const PatchAxis& axis, Stream& stream) {
+    const std::int64_t size = draw_size(axis, stream);
+    const auto add = [&](std::int64_t index, std::int64_t place) {
+      along_axis_.push_back({static_cast<std::uint32_t>(index * axis.stride), static_cast<std::int32_t>(place)});
+    };
+    if (!axis.contiguous) {
+      draw_distinct(stream, axis.length, size, [&](std::uint32_t index) { add(index, std::ssize(along_axis_)); });
+      return size;
+    }
+    const bool circular = axis.boundary == Boundary::wrap, over = axis.boundary == Boundary::zero && !component.pooled();
+    std::int64_t start;
+    if (component.pooled()) start = draw_start(component, axis, size, stream);
+    else if (over) start = static_cast<std::int64_t>(stream.below(axis.length + size - 1)) - (size - 1);
+    else start = static_cast<std::int64_t>(stream.below(circular ? axis.length : axis.length - size + 1));
+    for (std::int64_t place = 0; place < size; ++place) {
+      const std::int64_t index = start + place;
+      if (circular) add(axis.moves ? index : index % axis.length, place);  // planes of moving atoms hold the axis several times
+      else if (index >= 0 && index < axis.length) add(index, place);
+    }
+    return size;
   }
 
   void draw_variance(const Component& component, Stream& stream, AtomList& out) {

@@ -15,7 +15,8 @@ namespace morf {
 bool suits_byte_patches(const Dictionary& dictionary) {
   if (!MORFOREST_BYTE_PATCHES || dictionary.components().size() != 1 || !dictionary.layout().raw()) return false;
   const Component& component = dictionary.components()[0];
-  if (component.kind != Component::Kind::patch || component.pooled() || component.axes.empty()) return false;
+  if (component.kind != Component::Kind::patch || component.pooled() || component.axes.empty() || component.weights.any())
+    return false;
   std::int64_t runs = 1;
   for (std::size_t axis = 0; axis + 1 < component.axes.size(); ++axis) {
     const PatchAxis& a = component.axes[axis];

@@ -46,6 +46,17 @@ void bind_dictionary(nb::module_& m) {
           "extent"_a, "cell"_a, "weight"_a, "dilations"_a, "dilation"_a,
           "`dilations` are cumulative probabilities of 1, 2, ...; empty if it is always `dilation`.");
 
+  nb::class_<Weights>(m, "Weights", "What the features of a patch weigh.")
+      .def(
+          "__init__",
+          [](Weights* self, const Vector<std::int32_t>& drawn, const Vector<std::uint64_t>& cumulative,
+             const Vector<std::uint32_t>& arrays, const Vector<std::int32_t>& listed) {
+            new (self) Weights{to_vector(drawn), to_vector(cumulative), to_vector(arrays), to_vector(listed), {}};
+          },
+          "drawn"_a, "cumulative"_a, "arrays"_a, "listed"_a,
+          "Numbers that features draw, with their cumulative probabilities (empty if all are equally likely); or arrays, so many "
+          "for each combination of sizes.");
+
   nb::class_<Dictionary>(m, "Dictionary", "A dictionary, resolved for the shape of a sample.")
       .def(nb::init<std::vector<std::int64_t>, bool, std::vector<View>>(), "shape"_a, "direct"_a, "views"_a)
       .def("set_views", &Dictionary::set_views, "numbers"_a, "Say which views the components added from now on look at.")
@@ -72,8 +83,9 @@ void bind_dictionary(nb::module_& m) {
       .def(
           "add_patch",
           [](Dictionary& self, const Extent& extent, const std::vector<std::string>& boundary,
-             const std::vector<bool>& contiguous) { self.add_patch(extent, parse_all(boundary, boundaries), contiguous); },
-          "extent"_a, "boundary"_a, "contiguous"_a)
+             const std::vector<bool>& contiguous,
+             const Weights& weights) { self.add_patch(extent, parse_all(boundary, boundaries), contiguous, weights); },
+          "extent"_a, "boundary"_a, "contiguous"_a, "weights"_a)
       .def(
           "add_haar",
           [](Dictionary& self, const Extent& extent, const std::vector<bool>& lobed, const std::vector<std::string>& lobes) {

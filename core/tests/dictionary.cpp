@@ -422,3 +422,50 @@ TEST(more_axes_than_a_view_has_bits_are_refused) {
   CHECK_EQUAL(draw(dictionary, 1, 10).size(), 10u);
   CHECK_THROWS(std::invalid_argument, patches_along_the_last_of(33));
 }
+
+static Weights numbered(std::vector<std::uint32_t> arrays, std::size_t cells) {
+  Weights weights;
+  weights.arrays = std::move(arrays);
+  for (std::size_t i = 0; i < cells; ++i) weights.listed.push_back(static_cast<std::int32_t>(i + 1));
+  return weights;
+}
+
+TEST(listed_weights_lie_where_the_box_lies) {
+  Dictionary dictionary({5}, false);
+  dictionary.add_patch({{2}, {3}}, {Boundary::wrap}, {true}, numbered({2, 1}, 7));  // 1 2 | 3 4 || 5 6 7
+  CHECK_EQUAL(dictionary.layout().planes[0].prefixed_axes, 0u, "prefix sums do not serve weights");
+  const AtomList atoms = draw(dictionary, 3, 300);
+  std::set<double> firsts;
+  for (std::size_t i = 0; i < atoms.size(); ++i) {
+    const std::vector<std::uint32_t> cells = cells_of(atoms, i);
+    CHECK(std::is_sorted(cells.begin(), cells.end()));
+    const double* weight = &atoms.weight[atoms.begin[i]];
+    const double least = *std::min_element(weight, weight + cells.size());
+    firsts.insert(least);
+    for (std::size_t t = 0; t < cells.size(); ++t) {
+      const std::size_t start = std::min_element(weight, weight + cells.size()) - weight;
+      CHECK_EQUAL((cells[start] + static_cast<std::uint32_t>(weight[t] - least)) % 5, cells[t]);
+    }
+  }
+  CHECK(firsts == (std::set<double>{1.0, 3.0, 5.0}));
+}
+
+TEST(weights_that_do_not_fit_are_refused) {
+  const auto add = [](const Weights& weights) {
+    Dictionary dictionary({4, 4}, false);
+    dictionary.add_patch({{1, 2}, {2, 3}}, {Boundary::zero, Boundary::zero}, {true, true}, weights);
+  };
+  add(numbered({1, 1, 1, 1}, 15));  // 1 x 2, 1 x 3, 2 x 2, 2 x 3
+  CHECK_THROWS(std::invalid_argument, add(numbered({1, 1, 1}, 9)));
+  CHECK_THROWS(std::invalid_argument, add(numbered({1, 1, 1, 1, 1}, 17)));
+  CHECK_THROWS(std::invalid_argument, add(numbered({1, 0, 1, 1}, 12)));
+  CHECK_THROWS(std::invalid_argument, add(numbered({1, 1, 1, 1}, 14)));
+  CHECK_THROWS(std::invalid_argument, add(numbered({1, 1, 1, 1}, 16)));
+  Weights both = numbered({1, 1, 1, 1}, 15);
+  both.drawn = {1, -1};
+  CHECK_THROWS(std::invalid_argument, add(both));
+  Weights improbable;
+  improbable.drawn = {1, 2};
+  improbable.cumulative = {5};
+  CHECK_THROWS(std::invalid_argument, add(improbable));
+}

@@ -14,6 +14,7 @@ from morforest.dictionary._base import Bounds, Dictionary, cumulative_fractions
 from morforest.dictionary._pooling import Pooled, Pooling, log_uniform
 from morforest.dictionary._shape import SampleShape
 from morforest.dictionary._views import View, Views
+from morforest.dictionary._weights import Weighting, Weights, weighting_of
 
 Sizes: TypeAlias = float | Sequence[float | None] | None  # for all axes, or for each
 
@@ -138,6 +139,20 @@ class Patch(Pooled, Boxes):
         for all positions), but at most the number of positions that the atom has. None means that
         half of the atoms take all positions, and the others a number of at least 2 whose logarithm
         is uniform.
+    weights : {"sign", "uniform", "gaussian", "gabor"}, callable or None, default=None
+        What the features of a patch weigh. None means 1. Other weights cost one cell per feature,
+        since prefix sums cannot serve them. They are whole numbers, so that sums stay exact; only
+        their ratios matter.
+
+        - "sign": 1 or -1, drawn for each feature.
+        - "uniform": numbers that are uniform on (0, 1], in steps of 1/256, drawn for each feature.
+        - "gaussian": normal numbers in steps of 1/64, cut at 4 standard deviations and without
+          zero, drawn for each feature.
+        - "gabor": a wave under a bell, in one of eight directions, as in :class:`Kernel`.
+        - A function that is called with each possible size, a tuple with one number per axis, and
+          returns an array of this shape, or a list of such arrays, of which each atom draws one.
+          Fractions are scaled to whole numbers of at most 256 in size. Random weights are made of a
+          list that the function draws from a generator with a fixed seed.
 
     Examples
     --------
@@ -157,6 +172,7 @@ class Patch(Pooled, Boxes):
         views: Views = None,
         pool: Pooling = None,
         window: float | None = None,
+        weights: Weights = None,
     ):
         self.min_size = min_size
         self.max_size = max_size
@@ -166,6 +182,7 @@ class Patch(Pooled, Boxes):
         self.views = views
         self.pool = pool
         self.window = window
+        self.weights = weights
 
     def _flags(self, shape: SampleShape) -> list[bool]:
         flags = self._axis_values("contiguous", shape, True)
@@ -192,6 +209,7 @@ class Patch(Pooled, Boxes):
         self._boundaries(shape)
         self._tables(shape)
         self._check_pool(shape)
+        self._weighting(shape)
 
     def _smallest_extents(self, shape: SampleShape) -> list[int]:
         return self._sizes(shape)[0]
@@ -205,11 +223,16 @@ class Patch(Pooled, Boxes):
 
     def _bounds(self, shape: SampleShape) -> Bounds:
         _, largest = self._sizes(shape)
-        bounds = Bounds(mass=float(math.prod(largest)), nonnegative=True, integral=True)
+        bounds = self._weighting(shape).bounds(float(math.prod(largest)))
         return self._pooled_bounds(bounds, shape)
 
+    def _weighting(self, shape: SampleShape) -> Weighting:
+        in_order = [axis for axis, ordered in enumerate(self._ordered(shape)) if ordered]
+        return weighting_of(self.weights, *self._sizes(shape), in_order)
+
     def _add_to(self, built: core.Dictionary, shape: SampleShape) -> None:
-        built.add_patch(self._extent(shape), self._boundaries(shape), self._flags(shape))
+        weights = self._weighting(shape).to_core()
+        built.add_patch(self._extent(shape), self._boundaries(shape), self._flags(shape), weights)
 
 
 class Haar(Pooled, Boxes):

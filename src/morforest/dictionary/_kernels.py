@@ -16,14 +16,18 @@ from morforest.dictionary._boxes import Boxes, Sizes
 from morforest.dictionary._pooling import COMPETING, OPS, Pooled, Pooling, log_uniform
 from morforest.dictionary._shape import SampleShape
 from morforest.dictionary._views import Views
+from morforest.dictionary._weights import (
+    MAX_CELLS,
+    MAX_WEIGHT,
+    ORIENTATIONS,
+    bell,
+    gabor_kernels,
+    in_units,
+)
 
 SIZED = ("gaussian", "gabor", "sign")  # kernels that exist in every size
-UNIT = 64  # the largest weight of a Gaussian or Gabor kernel
-MAX_WEIGHT = 2**20
 MAX_RIVALS = 1000
 MAX_DILATION = 2**31 - 1
-MAX_CELLS = 2**22  # weights of all kernels together
-ORIENTATIONS = 8
 TRIPLE_LENGTH = 9  # elements of "triple" kernels
 
 
@@ -147,7 +151,7 @@ class Kernel(Pooled, Boxes):
             if self._signs():
                 found.append(np.ones(size, dtype=np.int64))
             elif self.kernel == "gaussian":
-                found.append(_in_units(_bell(size)))
+                found.append(in_units(bell(size)))
             else:
                 plane = shape.free_axes[-2:]
                 found += gabor_kernels(size, plane)
@@ -278,51 +282,6 @@ def triple_kernels() -> list[np.ndarray]:
 def triples_of(shape: SampleShape) -> list[np.ndarray]:
     """Return the same with the axes of a sample."""
     return [_along_last_axes(kernel, shape) for kernel in triple_kernels()]
-
-
-def gabor_kernels(size: tuple[int, ...], plane: list[int]) -> list[np.ndarray]:
-    """Return the waves under a bell of one size; they run along the axes `plane`."""
-    plane = [axis for axis in plane if size[axis] > 1]
-    count = ORIENTATIONS if len(plane) == 2 else 1
-    places = _places(size)
-    found = []
-    for turn in range(count):
-        angle = math.pi * turn / count
-        along = sum(
-            part * places[axis]
-            for part, axis in zip((math.cos(angle), math.sin(angle)), plane[::-1], strict=False)
-        )
-        for periods in (1, 2):
-            if plane and min(size[axis] for axis in plane) < 2 * periods:
-                continue  # the wave is too fast for the cells
-            for wave in (np.cos, np.sin):
-                kernel = _in_units(_bell(size) * wave(2 * math.pi * periods * along))
-                if kernel.any():
-                    found.append(kernel)
-    return found
-
-
-def _places(size: tuple[int, ...]) -> list[np.ndarray]:
-    """Return each cell's distance from the middle along each axis, in sizes of the kernel."""
-    return list(np.meshgrid(*[(np.arange(k) - (k - 1) / 2) / k for k in size], indexing="ij"))
-
-
-def _bell(size: tuple[int, ...]) -> np.ndarray:
-    bell: np.ndarray = np.exp(-8.0 * sum(place * place for place in _places(size)))
-    return bell
-
-
-def _in_units(weights: np.ndarray) -> np.ndarray:
-    """Scale the largest weight to `UNIT` and round to whole numbers.
-
-    Weights are rounded to 2^-40 before, because libraries differ in the last bit.
-    """
-    largest = np.abs(weights).max()
-    if largest < 2.0**-40:
-        return np.zeros(weights.shape, dtype=np.int64)
-    scaled = np.rint(weights / largest * 2.0**40) * 2.0**-40
-    found: np.ndarray = np.rint(scaled * UNIT).astype(np.int64)
-    return found
 
 
 def _own_kernels(given: Any) -> list[np.ndarray]:
