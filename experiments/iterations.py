@@ -16,9 +16,9 @@ XGBOOST, LOGISTIC = "XGBoost", "logistic regression"
 LIMIT = {XGBOOST: "n_estimators", LOGISTIC: "max_iter"}
 # Classifier, images, iterations, repeats, CPU-seconds.
 SETTINGS = (
-    (LOGISTIC, 1000, 100, 5, 2),
-    (LOGISTIC, 5000, 100, 5, 5),
-    (LOGISTIC, 5000, 1000, 5, 9),
+    (LOGISTIC, 1000, 100, 2, 2),
+    (LOGISTIC, 5000, 100, 2, 5),
+    (LOGISTIC, 5000, 1000, 2, 9),
     (XGBOOST, 60_000, 10, 1, 40),
 )
 QUICK_LARGEST = 1000
