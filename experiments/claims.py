@@ -245,6 +245,20 @@ def times_summary(contents):
     return [*header, "noticeably longer at n ="], lines
 
 
+def times_verdict(contents):
+    """Say in sentences how long MORF takes beside SPORF, over all data sets and sizes."""
+    lines = []
+    for word in SECONDS.values():
+        ratios = [float(line[2]) for line in contents["slightly"][1] if line[0].endswith(word)]
+        if ratios:
+            less = sum(ratio < 1 for ratio in ratios)
+            lines.append(
+                f"- In {word}, MORF takes {min(ratios):.2f} to {max(ratios):.2f} times the "
+                f"CPU-seconds of SPORF, and less at {less} of {len(ratios)} sizes.\n"
+            )
+    return "".join(lines)
+
+
 def tests_summary(found):
     """Count the contests by what their tests say."""
     lines = []
@@ -266,6 +280,7 @@ def write(csvs):
     write_whole(csvs / "claims-summary.md", tables.markdown(*summary(contents)))
     write_whole(csvs / "claims-trees.md", tables.markdown(*summary(contents, TREES)))
     write_whole(csvs / "claims-times.md", tables.markdown(*times_summary(contents)))
+    write_whole(csvs / "claims-times-verdict.md", times_verdict(contents))
     parts = ["# The paper's claims in our rows", tables.markdown(*summary(contents, CLAIMS))]
     for key, (title, _) in CLAIMS.items():
         parts += [f"## {title}", tables.markdown(*contents[key])]

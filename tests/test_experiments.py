@@ -420,6 +420,12 @@ def test_slightly_longer_is_neither_shorter_nor_much_longer(seconds, met):
     _, (training, testing) = compare(rows)
     assert training[0] == "C, training"
     assert testing == ["C, testing", "10", f"{seconds:.2f}", met]
+    said = claims.times_verdict({"slightly": compare(rows)}).splitlines()
+    less = int(seconds < 1)
+    assert said[1] == (
+        f"- In testing, MORF takes {seconds:.2f} to {seconds:.2f} times the CPU-seconds of SPORF, "
+        f"and less at {less} of 1 sizes."
+    )
 
 
 def test_growth_is_told_beside_the_formula():
