@@ -33,6 +33,7 @@ STUDIES = (
     "energy",
     "coupling",
     "departures",
+    "patch_weights",
     "peer_forest",
     "misspecification",
     "iterations",

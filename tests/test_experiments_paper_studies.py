@@ -7,7 +7,15 @@ import types
 import numpy as np
 import pytest
 
-from experiments import coupling, energy, iterations, models, peer_forest, simulations
+from experiments import (
+    coupling,
+    energy,
+    iterations,
+    models,
+    patch_weights,
+    peer_forest,
+    simulations,
+)
 from experiments.store import Task
 from morforest.datasets import DYNAMICS_STATE
 
@@ -39,6 +47,33 @@ def test_samples_of_a_larger_set_have_the_same_classes_in_turn():
     assert y.tolist() == [0, 1, 0, 1, 0, 1]
     first, second = (coupling.make(50, seed=1)[0] for _ in range(2))
     np.testing.assert_array_equal(first, second)
+
+
+# --- weights --------------------------------------------------------------------------------------
+
+
+def test_patches_have_the_weights_of_their_name():
+    def error(name):
+        key = {"data": "C", "n": 50, "weights": name, "repeat": 0, "test_samples": 500}
+        return patch_weights.run(Task("patch_weights", key))["error"]
+
+    errors = {name: error(name) for name in patch_weights.WEIGHTS}
+    assert len(set(errors.values())) == 4
+    key = {"data": "C", "n": 50, "classifier": "MORF", "repeat": 0, "test_samples": 500}
+    row = simulations.run(Task("simulations", key))
+    assert errors[patch_weights.SUMS] == row["error"]
+
+
+def test_weights_are_compared_with_sums():
+    names = ("data", "n", "weights", "repeat", "error", "train_seconds", "test_seconds")
+    rows = [
+        dict(zip(names, ("B", 100, name, r, error + r / 100, s, 0.1), strict=True))
+        for name, error, s in ((patch_weights.SUMS, 0.1, 1.0), ("Gabor", 0.2, 3.0))
+        for r in range(3)
+    ]
+    _, (sums, gabor) = patch_weights.compare(rows)
+    assert sums == ["B, n = 100", "1", ".1100 ± .0058", "", "", ""]
+    assert gabor[2:] == [".2100 ± .0058", "**+0.1000 ± 0.0000**", "3.0", "1.0"]
 
 
 # --- iterations -----------------------------------------------------------------------------------
@@ -116,7 +151,7 @@ def test_forests_are_compared_on_the_repeats_that_all_have():
     assert line[-2:] == ["**-0.1000 [-0.1000, -0.1000]**", "+0.0000 [+0.0000, +0.0000]"]
 
 
-@pytest.mark.parametrize("study", [coupling, iterations, peer_forest])
+@pytest.mark.parametrize("study", [coupling, iterations, patch_weights, peer_forest])
 def test_small_runs_are_small(study, monkeypatch):
     monkeypatch.setattr(iterations.mnist, "images", lambda: None)
     assert 0 < len(study.tasks(True)) < len(study.tasks(False))
