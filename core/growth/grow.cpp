@@ -290,7 +290,9 @@ class Grower {
     const Value* const best_values = own_->best_values.data();
     if (gaps_ != nullptr) nodes_[node.index].side = side_of(found);
     const std::size_t split_at = node.rows.begin + part_rows(&rows_[node.rows.begin], node.rows.size(),
-                                                             [&](std::size_t i) { return best_values[i] <= found.split.below; });
+                                                             [best_values, below = found.split.below](std::size_t i) {
+                                                               return best_values[i] <= below;
+                                                             });
 
     const std::size_t child = nodes_.size();
     if (child + 2 > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
@@ -350,16 +352,16 @@ class Grower {
   // Puts the rows that go left first, keeping the order on both sides, and returns their number.
   template <class GoesLeft>
   std::size_t part_rows(std::uint32_t* rows, std::size_t size, GoesLeft goes_left) {
-    std::size_t left = 0, right = 0;
+    std::uint32_t* const right = scratch_.data();
+    std::size_t left = 0;
     for (std::size_t i = 0; i < size; ++i) {  // no branch: which way a row goes cannot be foreseen
       const std::uint32_t row = rows[i];
       const bool goes = goes_left(i);
       rows[left] = row;
-      scratch_[right] = row;
+      right[i - left] = row;
       left += goes;
-      right += !goes;
     }
-    std::copy(scratch_.begin(), scratch_.begin() + right, rows + left);
+    std::copy_n(right, size - left, rows + left);
     return left;
   }
 

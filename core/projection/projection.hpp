@@ -102,7 +102,7 @@ class Prefetch {
 
   void begin_block(std::size_t first) {
     line_ = lines_;
-    if (first + ahead >= row_count_) return;
+    if (lines_ == 0 || first + ahead >= row_count_) return;
     line_ = 0;
     for (std::size_t b = 0; b < block; ++b) next_[b] = base_ + rows_[std::min(first + ahead + b, row_count_ - 1)] * stride_;
   }

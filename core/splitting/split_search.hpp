@@ -178,12 +178,13 @@ class SplitSearch : public ValueSearch<Value> {
   // varying_[group] on, a lane each.
   template <class Key, class Low>
   void fill_keys(Key* keys, const Value* values, std::size_t stride, std::size_t group, int shift, Low low) const {
-    const std::size_t used = std::min(lanes, varying_.size() - group);
+    const std::size_t used = std::min(lanes, varying_.size() - group), size = node_->size;
     for (std::size_t lane = 0; lane < used; ++lane) {
       const std::size_t j = varying_[group + lane];
-      const Value* v = values + j * stride;
-      for (std::size_t i = 0; i < node_->size; ++i)
-        keys[i * lanes + lane] = static_cast<Key>(static_cast<Key>(v[i] - ranges_[j].min) << shift | static_cast<Key>(low(i)));
+      const Value* const v = values + j * stride;
+      const Value lowest = ranges_[j].min;  // here, and `size` above: for all that compilers know, a key may overwrite them
+      for (std::size_t i = 0; i < size; ++i)
+        keys[i * lanes + lane] = static_cast<Key>(static_cast<Key>(v[i] - lowest) << shift | static_cast<Key>(low(i)));
     }
   }
 
@@ -232,8 +233,11 @@ class SplitSearch : public ValueSearch<Value> {
         sort_lanes(wide, size);
         for (std::size_t lane = 0; lane < std::min(lanes, varying_.size() - group); ++lane) {
           std::uint32_t rank = 0;
+          std::int64_t before = wide[lane] >> 8;
           for (std::size_t at = lane; at < size * lanes; at += lanes) {
-            if (at >= lanes) rank += wide[at] >> 8 != wide[at - lanes] >> 8;
+            const std::int64_t value = wide[at] >> 8;
+            rank += value != before;
+            before = value;
             keys[at] = rank << Code::bits | codes[wide[at] & 0xFF];
           }
         }
