@@ -34,6 +34,7 @@ enum class Purpose : std::uint64_t {
   round_copies,                            // copies of samples that a generation of boosting's rounds learns from
   round_subsets,                           // atoms that some rounds of boosting share
   shared_atoms,                            // atoms that all trees share
+  sample_of_blocks,                        // rows that represent samples in blocks
 };
 
 inline std::uint64_t derive(std::uint64_t key, Purpose purpose) { return derive(key, static_cast<std::uint64_t>(purpose)); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <unordered_set>
 #include <utility>
 
 #include "base/random.hpp"
@@ -147,6 +148,38 @@ std::vector<std::uint32_t> draw_rows(std::uint64_t tree_key, std::uint64_t draws
       }
     }
   return drawn;
+}
+
+DrawnRows draw_few_rows(std::uint64_t tree_key, std::uint64_t draws, std::uint64_t population, bool replace, const Poll& poll) {
+  if (draws > 0 && population == 0) throw std::invalid_argument("there are no rows to draw");
+  if (!replace && draws > population) throw std::invalid_argument("more draws than samples");
+  Stream stream(derive(tree_key, Purpose::bag));
+  std::vector<std::uint64_t> drawn;
+  drawn.reserve(draws);
+  std::unordered_set<std::uint64_t> taken;
+  if (!replace) taken.reserve(draws);
+  for (std::uint64_t i = 0; i < draws; ++i) {
+    if ((i + 1) % draws_between_polls == 0) poll(static_cast<std::size_t>(draws_between_polls));
+    if (replace) {
+      drawn.push_back(stream.below(population));
+      continue;
+    }
+    // Floyd's method: a row that is taken already makes way for the latest one.
+    const std::uint64_t last = population - draws + i, row = stream.below(last + 1);
+    const bool fresh = taken.insert(row).second;
+    drawn.push_back(fresh ? row : last);
+    if (!fresh) taken.insert(last);
+  }
+  std::sort(drawn.begin(), drawn.end());
+  DrawnRows found;
+  for (const std::uint64_t row : drawn) {
+    if (found.row.empty() || found.row.back() != row) {
+      found.row.push_back(row);
+      found.count.push_back(0);
+    }
+    ++found.count.back();
+  }
+  return found;
 }
 
 }  // namespace morf

@@ -59,4 +59,13 @@ std::vector<std::uint8_t> choose_leaf_rows(const std::vector<std::uint64_t>& tre
 std::vector<std::uint32_t> draw_rows(std::uint64_t tree_key, std::uint64_t draws, const std::vector<std::uint32_t>& order,
                                      const std::vector<std::uint32_t>& count, const Poll& poll);
 
+// What one tree draws of rows that are too many to hold: their numbers, which rise, and how often each was drawn.
+struct DrawnRows {
+  std::vector<std::uint64_t> row;
+  std::vector<std::uint32_t> count;
+};
+
+// Draws from rows 0..population-1, with or without replacement, at a cost in time and memory that depends on the draws alone.
+DrawnRows draw_few_rows(std::uint64_t tree_key, std::uint64_t draws, std::uint64_t population, bool replace, const Poll& poll);
+
 }  // namespace morf

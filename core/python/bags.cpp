@@ -71,4 +71,17 @@ void bind_bags(nb::module_& m) {
         return to_numpy(std::move(drawn));
       },
       "tree_key"_a, "draws"_a, "order"_a, "count"_a, "stop"_a, "Return how often each row is drawn without replacement.");
+  m.def(
+      "draw_few_rows",
+      [](std::uint64_t tree_key, std::uint64_t draws, std::uint64_t population, bool replace, const StopFlag& stop) {
+        DrawnRows drawn;
+        {
+          nb::gil_scoped_release release;
+          Watch watch(stop);
+          drawn = draw_few_rows(tree_key, draws, population, replace, std::ref(watch));
+        }
+        return std::make_tuple(to_numpy(std::move(drawn.row)), to_numpy(std::move(drawn.count)));
+      },
+      "tree_key"_a, "draws"_a, "population"_a, "replace"_a, "stop"_a,
+      "Return the rows that a tree draws of very many, in increasing order, and how often each is drawn.");
 }

@@ -54,7 +54,8 @@ void bind_functions(nb::module_& m) {
       .value("HELD_OUT_ROWS", Purpose::held_out_rows, "rows of boosting that judge when to stop")
       .value("ROUND_COPIES", Purpose::round_copies, "copies that a generation of boosting learns from")
       .value("ROUND_SUBSETS", Purpose::round_subsets, "atoms that some rounds of boosting share")
-      .value("SHARED_ATOMS", Purpose::shared_atoms, "atoms that all trees share");
+      .value("SHARED_ATOMS", Purpose::shared_atoms, "atoms that all trees share")
+      .value("SAMPLE_OF_BLOCKS", Purpose::sample_of_blocks, "rows that represent samples in blocks");
   m.def(
       "derive", [](std::uint64_t key, std::uint64_t index) { return derive(key, index); }, "key"_a, "index"_a,
       "Return the key of a numbered stream below a key.");

@@ -22,6 +22,31 @@ static Counts shuffled(Random& random, std::size_t rows) {
   return order;
 }
 
+TEST(few_rows_of_many_are_those_of_the_stream) {
+  Random random(5);
+  for (int round = 0; round < 200; ++round) {
+    const std::uint64_t population = 1 + random.index(round % 2 ? 12 : 1000), draws = random.index(population + 1),
+                        key = random.bits();
+    for (const bool replace : {false, true}) {
+      const DrawnRows found = draw_few_rows(key, draws, population, replace, silent);
+      Counts expected(population, 0), counts(population, 0);
+      Stream stream(derive(key, Purpose::bag));
+      for (std::uint64_t i = 0; i < draws; ++i) {
+        const std::uint64_t last = population - draws + i, row = stream.below(replace ? population : last + 1);
+        ++expected[!replace && expected[row] ? last : row];
+      }
+      for (std::size_t i = 0; i < found.row.size(); ++i) {
+        CHECK(i == 0 || found.row[i - 1] < found.row[i]);
+        counts[found.row[i]] = found.count[i];
+      }
+      CHECK_EQUAL(counts, expected, "round", round);
+    }
+  }
+  CHECK(draw_few_rows(1, 3, std::uint64_t{1} << 40, false, silent).row.size() == 3);  // costs nothing by the rows
+  CHECK_THROWS(std::invalid_argument, draw_few_rows(1, 5, 4, false, silent));
+  CHECK_THROWS(std::invalid_argument, draw_few_rows(1, 1, 0, true, silent));
+}
+
 TEST(draws_with_replacement_are_those_of_the_stream) {
   Random random(1);
   for (int round = 0; round < 50; ++round) {

@@ -5,6 +5,7 @@ from morforest._data_scale import DataScaleWarning
 from morforest._polytope import Polytope
 from morforest._splits import Splits, TreeSplits
 from morforest.augment import ImageCopies, SeriesCopies
+from morforest.blocks import fit_blocks
 from morforest.boosting import MorfBoostingClassifier, MorfBoostingRegressor
 from morforest.consistency import (
     ConsistencyReport,
@@ -70,4 +71,5 @@ __all__ = [
     "Variance",
     "check_consistency_conditions",
     "consistent",
+    "fit_blocks",
 ]

@@ -21,7 +21,7 @@ from morforest._calibration import (
     deal_folds,
 )
 from morforest._estimator import BaseEnsemble
-from morforest._grown_trees import GrownTrees, assemble
+from morforest._grown_trees import GrownTrees
 from morforest._loading import check_trees, is_finite, require, restore
 from morforest._model import Forest
 from morforest._native import core
@@ -294,9 +294,7 @@ class BaseBoosting(BaseEnsemble):
             if len(task.held_out) and best < np.inf:
                 del grown[best_round - first :]
             if grown:  # else none was better than those of the first fit
-                self._forest = assemble(
-                    grown, task.training_table, 0, None, task.before, task.loss.outputs
-                )
+                self._forest = task.assemble(grown)
                 self.n_iter_ = self._forest.n_trees
                 self.data_shape_ = resolved.shape
                 self.dictionary_ = resolved.dictionary

@@ -14,7 +14,7 @@ import numpy as np
 
 from morforest._arrays import refusing, widen
 from morforest._groups import deal_groups
-from morforest._grown_trees import GrownTrees, assemble
+from morforest._grown_trees import GrownTrees
 from morforest._loading import LARGEST_EXPONENT, is_finite, require
 from morforest._losses import exp
 from morforest._model import Forest
@@ -94,7 +94,7 @@ def cross_fit(
     if not best_round:  # the losses are not numbers, or infinite
         best_scores, best_round = scores, len(losses)
     forests = [
-        assemble(trees[:best_round], model.training_table, 0, None, None, task.loss.outputs)
+        model.assemble(trees[:best_round])
         for model, trees in zip(models, grown, strict=True)
         if keep
     ]
@@ -110,7 +110,7 @@ def fit_rounds(task: Boosting, rounds: int) -> Forest:
     except BaseException:
         stop.set()
         raise
-    return assemble(grown, task.training_table, 0, None, None, task.loss.outputs)
+    return task.assemble(grown)
 
 
 def conformal_quantiles(values: np.ndarray, weights: np.ndarray, q: np.ndarray) -> np.ndarray:

@@ -29,7 +29,7 @@ from morforest._training import (
     resolve_for,
 )
 from morforest._uncertainty import OutOfBag
-from morforest.dictionary._base import seed_from
+from morforest.dictionary._base import ResolvedDictionary, seed_from
 
 PROBABILITIES = 1 << 24  # predicted at a time where only the largest are wanted
 
@@ -79,13 +79,20 @@ class BaseTrees(BaseMorf):
         finally:
             if grown:  # trees in hand at an interrupt, too
                 self._forest = task.assemble(grown, before)
-                self.data_shape_ = data.shape
-                self.dictionary_ = resolved.dictionary
-                self.bootstrap_ = task.bagging.draws > 0 and task.bagging.replace
-                self.max_features_ = task.rule.candidates
-                self._note_rules(before)
+                bootstrap = task.bagging.draws > 0 and task.bagging.replace
+                self._note_fit(resolved, bootstrap, task.rule.candidates, before)
                 self._note_trees(task, data, before)
         self._score(task, data)
+
+    def _note_fit(
+        self, resolved: ResolvedDictionary, bootstrap: bool, candidates: int, before: Forest | None
+    ) -> None:
+        """Say what was resolved for the trees that were grown, after earlier ones."""
+        self.data_shape_ = resolved.shape
+        self.dictionary_ = resolved.dictionary
+        self.bootstrap_ = bootstrap
+        self.max_features_ = candidates
+        self._note_rules(before)
 
     def _note_rules(self, before: Forest | None) -> None:
         """Remember what is true of all trees, and what honest ones do about empty leaves."""
@@ -306,6 +313,13 @@ class BaseForest(ForestUncertainty, BaseTrees):
         if self.keep_samples:
             self._keep_samples(task, data, earlier if before is not None else None)
 
+    def _note_blocks(self, rows: int, draws: int) -> None:
+        """Remember how many samples there were in blocks, and how many each tree has drawn."""
+        self._some_saw_all, self._bags = False, ""
+        self._n_samples, self.max_samples_ = rows, draws
+        self._leaf_samples = self._out_of_bag = None
+        self._forget_scores()
+
     def _keep_samples(
         self, task: GrowthTask, data: TrainingData, earlier: LeafSamples | None
     ) -> None:
@@ -331,10 +345,14 @@ class BaseForest(ForestUncertainty, BaseTrees):
             )
 
     def _score(self, task: GrowthTask, data: TrainingData) -> None:
-        for name in ("oob_score_", "oob_decision_function_", "oob_prediction_"):
-            self.__dict__.pop(name, None)  # of an earlier fit
+        self._forget_scores()
         if self.oob_score:
             self._score_out_of_bag(task, data)
+
+    def _forget_scores(self) -> None:
+        """Remove the out-of-bag scores of an earlier fit."""
+        for name in ("oob_score_", "oob_decision_function_", "oob_prediction_"):
+            self.__dict__.pop(name, None)
 
     def _score_out_of_bag(self, task: GrowthTask, data: TrainingData) -> None:
         """Let each tree predict the samples that its bag left out."""

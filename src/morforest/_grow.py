@@ -97,7 +97,8 @@ class GrowthTask:
         """Make a forest of trees that were grown, following those of a forest grown before."""
         return assemble(
             grown,
-            self.training_table,
+            self.training_table.cell_format,
+            self.training_table.columns,
             self.targets.class_count,
             self.target_format,
             before,
@@ -211,17 +212,17 @@ def _lists_of_tree(
     return begin, pack_entries(row, weight)
 
 
-class _Stop:
+class Stop:
     """A flag that asks growing threads to give up; in another process it stays unset."""
 
     def __init__(self) -> None:
         self.flag = core.StopFlag()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_Stop, ())
+        return (Stop, ())
 
 
-def _grow_chunk(work: tuple[GrowthTask, _Stop], trees: range) -> list[GrownTrees]:
+def _grow_chunk(work: tuple[GrowthTask, Stop], trees: range) -> list[GrownTrees]:
     task, stop = work
     task.training_table.make_ready()
     return task.grow(trees, stop.flag)
@@ -232,7 +233,7 @@ def grow_trees(
 ) -> Iterator[GrownTrees]:
     """Grow the trees of some numbers, and yield a few at a time, in order, as they are ready."""
     progress = Progress(len(trees), verbose)
-    stop = _Stop()
+    stop = Stop()
     jobs = count_jobs(n_jobs, len(trees))
     size = min(CALL_ROWS // len(task.training_table.X), len(trees) // (jobs * CALLS_PER_JOB))
     chunks = [trees[i : i + max(size, 1)] for i in range(0, len(trees), max(size, 1))]

@@ -8,11 +8,11 @@ import numpy as np
 
 from morforest._arrays import no_numbers
 from morforest._atoms import AtomList, RowLayout
-from morforest._fixed_point import TargetFormat
+from morforest._columns import Columns
+from morforest._fixed_point import CellFormat, TargetFormat
 from morforest._model import Forest
 from morforest._native import core
 from morforest._outputs import OutputFormats
-from morforest._table import TrainingTable
 
 # The arrays that trees bring into a forest, beside their sizes and atoms.
 ARRAYS = (
@@ -67,14 +67,15 @@ class GrownTrees:
 
 def assemble(
     grown: list[GrownTrees],
-    table: TrainingTable,
+    cell_format: CellFormat,
+    columns: Columns | None,
     class_count: int,
     target_format: TargetFormat | OutputFormats | None,
     before: Forest | None = None,
     values: int = 1,
     classes_of: tuple[int, ...] = (),
 ) -> Forest:
-    """Put what calls of the core have grown on a table behind one another, after earlier trees.
+    """Put what calls of the core have grown behind one another, after earlier trees.
 
     The list is emptied, and each array goes once it is joined, to hold little at once.
     """
@@ -116,8 +117,8 @@ def assemble(
             arrays[name] = np.concatenate([earlier, added])
     return Forest(
         atoms=atoms,
-        cell_format=table.cell_format,
-        columns=table.columns,
+        cell_format=cell_format,
+        columns=columns,
         class_count=class_count,
         gain_exponent=gain_exponent,
         tree_begin=begin,

@@ -9,7 +9,7 @@ import numpy as np
 
 from morforest._atoms import AtomList
 from morforest._fixed_point import to_core_dtype
-from morforest._grown_trees import GrownTrees
+from morforest._grown_trees import GrownTrees, assemble
 from morforest._losses import Loss, leaf_quantiles
 from morforest._model import Forest
 from morforest._native import core
@@ -59,6 +59,11 @@ class Boosting:
         self._subset: core.Subset | None = None
         self.scores = np.empty((0, self.loss.outputs))  # of all rows, once rounds begin
         self._gains = np.zeros(self.training_table.samples.shape[1])
+
+    def assemble(self, grown: list[GrownTrees]) -> Forest:
+        """Make a forest of the rounds, following those of an earlier fit."""
+        table, outputs = self.training_table, self.loss.outputs
+        return assemble(grown, table.cell_format, table.columns, 0, None, self.before, outputs)
 
     def rounds(self, numbers: range, stop: core.StopFlag) -> Iterator[GrownTrees]:
         """Grow the trees of some numbers one after another, each on what the last left over."""

@@ -129,6 +129,11 @@ class TrainingTable:
                 self._build(1)
 
 
+def column_format(columns: Columns) -> CellFormat:
+    """Return the format of the cells that hold columns."""
+    return CellFormat(0, False, True, float(LARGEST), resolve(Axis(), columns.size).bounds)
+
+
 class ColumnTable(TrainingTable):
     """Shared atoms of the training samples as columns, for trees that split on these."""
 
@@ -144,9 +149,8 @@ class ColumnTable(TrainingTable):
         self._samples = training_table.samples
         self._hash = training_table.hash  # of the samples, because copies are made from these
         resolved = resolve(Axis(), columns.size)
-        column_format = CellFormat(0, False, True, float(LARGEST), resolved.bounds)
         cells = COMBINED_CELLS if combines else COLUMN_CELLS
-        super().__init__(values, resolved, column_format, cells, n_jobs)
+        super().__init__(values, resolved, column_format(columns), cells, n_jobs)
 
     @property
     def samples(self) -> np.ndarray:

@@ -197,7 +197,7 @@ def prepare_forest(
             )
     by_weight = draws > 0 and with_replacement  # samples are drawn in proportion to their weights
     from_all = settings.bagging.honest == "oob"  # samples that a tree did not draw have weights too
-    rule = _growth_rule(settings.growth, data, draws or total, resolved)
+    rule = growth_rule(settings.growth, data, draws or total, resolved)
     class_weight = _class_weight(settings.bagging.class_weight, data)
     copier = make_copier(settings.augment, resolved.shape, resolved.channel_axis, data.X)
     times = 1 + (copier.copies if copier else 0)
@@ -210,10 +210,7 @@ def prepare_forest(
     if fractional is not None and (from_all or not by_weight):
         tree_weight = WEIGHT_LIMIT
     targets, target_format = _encode_target(data, tree_weight * times, settings.growth.criterion)
-    if target_format is not None:
-        with np.errstate(over="ignore"):  # beside tiny targets, no split decreases so much
-            decrease = np.ldexp(rule.min_impurity_decrease, -target_format.gain_exponent)
-        rule.min_impurity_decrease = float(decrease)
+    scale_decrease(rule, target_format)
     bagging = make_bagging(
         training_table.hash,
         data.target,
@@ -263,7 +260,18 @@ def samples_of_tree(max_samples: Any, total: int) -> int:
     return size
 
 
-def _growth_rule(
+def scale_decrease(
+    rule: core.GrowthRule, target_format: TargetFormat | OutputFormats | None
+) -> None:
+    """Turn the least decrease of a split into the units of fixed-point targets."""
+    if target_format is None:
+        return
+    with np.errstate(over="ignore"):  # beside tiny targets, no split decreases so much
+        decrease = np.ldexp(rule.min_impurity_decrease, -target_format.gain_exponent)
+    rule.min_impurity_decrease = float(decrease)
+
+
+def growth_rule(
     settings: GrowthSettings, data: TrainingData, samples: int, resolved: ResolvedDictionary
 ) -> core.GrowthRule:
     """Gather the growth rule as the core takes it, for trees of so many samples."""
