@@ -19,6 +19,7 @@ from morforest._data_scale import Sizes
 from morforest._importance import impurity_decrease, split_shares
 from morforest._loading import check_trees, restore
 from morforest._model import Forest
+from morforest._model_file import Saved
 from morforest._outputs import slices_of
 from morforest._polytope import Polytope, polytope_of
 from morforest._splits import Splits
@@ -26,7 +27,7 @@ from morforest._training import TrainingData
 from morforest.dictionary._presets import choose_dictionary, looks_like_series
 
 
-class BaseMorf(BaseEstimator):
+class BaseMorf(Saved, BaseEstimator):
     """What forests, single trees and boosted trees share.
 
     A subclass has the parameters `dictionary`, `data_shape`, `channel_axis`, `align` and

@@ -21,6 +21,7 @@ from morforest._leaf_samples import LeafSamples
 from morforest._lengths import ALIGNMENTS
 from morforest._model import Forest
 from morforest._parameters import check_jobs
+from morforest._states import from_plain
 from morforest._uncertainty import OutOfBag
 from morforest.dictionary._base import Dictionary
 
@@ -35,6 +36,10 @@ def restore(estimator: Any, state: Any, fitted: str, check: Callable[[Any], None
     """
     if not isinstance(state, dict) or not all(isinstance(name, str) for name in state):
         raise ValueError("damaged model: the state is not a dict of attributes")
+    with refusing("model"):
+        state = {name: from_plain(value) for name, value in state.items()}
+    for name in state:
+        require(not callable(getattr(type(estimator), name, None)), f"{name} is a method")
     BaseEstimator.__setstate__(estimator, state)
     if state.get(fitted) is None:
         learned = [name for name in state if name.endswith("_") and not name.startswith("_")]

@@ -97,7 +97,10 @@ def check_random_state(name: str, value: Any) -> np.random.RandomState:
 
 
 def restore_parameters(holder: Any, state: Any) -> None:
-    """Set the parameters of a dictionary or a view from what a pickle holds."""
+    """Set the parameters of a dictionary, a view or copies from what a pickle or a file holds."""
+    kind = type(holder).__name__
     if not isinstance(state, dict) or not all(isinstance(name, str) for name in state):
-        raise ValueError(f"damaged model: the state of {type(holder).__name__} is not a dict")
+        raise ValueError(f"damaged model: the state of {kind} is not a dict")
+    for name in state.keys() - set(holder._get_param_names()):
+        raise ValueError(f"damaged model: {kind} has no parameter {name!r}")
     holder.__dict__.update(state)

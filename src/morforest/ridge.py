@@ -23,7 +23,9 @@ from morforest._loading import (
     require,
     restore,
 )
+from morforest._model_file import Saved
 from morforest._parallel import over_rows
+from morforest._states import stored
 from morforest._validation import (
     check_classes,
     check_groups,
@@ -87,7 +89,7 @@ def check_ridge(estimator: Any) -> None:
     check_left_out(estimator, "loo_decision_function_", (classes,) if classes > 2 else ())
 
 
-class _AtomRidge(BaseEstimator):
+class _AtomRidge(Saved, BaseEstimator):
     """What both estimators share: drawing, standardising and weighting atoms."""
 
     dictionary: Any
@@ -318,6 +320,7 @@ def _moments(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nd
     return low, np.ldexp(mean, exponent), np.where(deviation > rounding, deviation, 0.0)
 
 
+@stored
 class AtomRidgeClassifier(ClassifierMixin, _AtomRidge):
     """A ridge classifier over thousands of random atoms, as MiniRocket is for series.
 
@@ -581,6 +584,7 @@ class AtomRidgeClassifier(ClassifierMixin, _AtomRidge):
         return log_probabilities(self._predicted(X), 1 / self.temperature_)
 
 
+@stored
 class AtomRidgeRegressor(RegressorMixin, _AtomRidge):
     """A ridge regressor over thousands of random atoms.
 
