@@ -6,19 +6,16 @@ behind the other. Its `__metadata__` maps words to words; ours has a checksum ov
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import hashlib
 import json
 import math
 import os
-import secrets
-import stat
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import IO, Any
 
 import numpy as np
+
+from morforest._writing import check_path, replacing
 
 KIND = "morforest model"
 VERSION = 1  # of the format; files of all versions up to this one are read
@@ -40,7 +37,6 @@ DTYPES = {
 }
 NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
 NO_DIGEST = "0" * 64
-NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 Arrays = dict[str, np.ndarray]
 
@@ -52,6 +48,7 @@ def holds(dtype: np.dtype[Any]) -> bool:
 
 def write(path: str | os.PathLike[str], text: str, arrays: Mapping[str, np.ndarray]) -> None:
     """Write arrays and a text about them; a file that was there is replaced at the very end."""
+    check_path(path)
     little = {
         name: np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
         for name, array in arrays.items()
@@ -64,7 +61,7 @@ def write(path: str | os.PathLike[str], text: str, arrays: Mapping[str, np.ndarr
         digest.update(_bytes_of(array))
     header = _header(text, ordered, digest.hexdigest())
     assert len(header) == len(blank)
-    with _replacing(Path(path)) as file:
+    with replacing(path) as file:
         file.write(header)
         for array in ordered.values():
             file.write(_bytes_of(array))
@@ -89,40 +86,6 @@ def _header(text: str, arrays: Mapping[str, np.ndarray], digest: str) -> bytes:
     header = json.dumps(entries, separators=(",", ":")).encode()
     header += b" " * (-len(header) % ALIGNMENT)
     return len(header).to_bytes(8, "little") + header
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a new file beside another, and put it in its place when all of it is on the disk."""
-    path = Path(os.path.realpath(path))  # what a link points to, not the link
-    mode = path.stat().st_mode if path.exists() else None
-    if mode is not None and not stat.S_ISREG(mode):
-        raise ValueError(
-            f"{path} is no regular file: give the path of a new file or of an old one."
-        )
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            errno.ENOENT, "there is no such folder to save to", str(path.parent)
-        )
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with open(os.open(beside, NEW_FILE, 0o666), "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if mode is not None:
-            with contextlib.suppress(OSError):
-                beside.chmod(stat.S_IMODE(mode))
-        os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-    with contextlib.suppress(OSError):  # not every platform opens folders
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def read(path: str | os.PathLike[str], *, keep: bool = True) -> tuple[str, int, Arrays]:
