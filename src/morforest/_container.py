@@ -131,16 +131,13 @@ def _foreign(path: Any, why: str) -> ValueError:
 
 def _read_header(file: IO[bytes], size: int, path: Any) -> tuple[bytes, dict[str, Any]]:
     """Return the first bytes of a file, up to its arrays, and the header that they hold."""
-    length = file.read(8)
-    if length[:1] == b"\x80" and length[1:2] < b"\x10":
-        raise _foreign(path, "it looks like a pickle, which pickle.load or joblib.load reads")
+    length, first = file.read(8), file.read(1)
     count = int.from_bytes(length, "little")
     if not length:
         raise damaged(path, "it is empty")
-    if len(length) < 8 or not 2 <= count <= LARGEST:
-        raise _foreign(path, "it does not begin as safetensors files do")
-    first = file.read(1)
-    if first != b"{":
+    if first != b"{" or not 2 <= count <= LARGEST:
+        if length[:1] == b"\x80" and length[1:2] < b"\x10":
+            raise _foreign(path, "it looks like a pickle, which pickle.load or joblib.load reads")
         raise _foreign(path, "it does not begin as safetensors files do")
     if count > size - 8:
         raise damaged(path, f"it ends within its header, after {size} bytes")

@@ -24,7 +24,6 @@ from morforest._container import DTYPES
 from morforest._states import MARK, STORED, Plain, defaults, make
 from morforest._version import __version__
 
-VIEWED = "SMm"  # kinds of arrays that are held as their bytes: words of bytes, and times
 STATE_WORDS = 624  # of a RandomState
 LARGE = ("classes_", "n_classes_", "dictionary_", "features_")  # said otherwise, or too long
 FEWEST_PACKED = 1024  # small numbers of an array that are worth it to pack
@@ -88,7 +87,8 @@ def _save(estimator: Any, path: str | os.PathLike[str]) -> None:
 
 def _about(estimator: Any) -> dict[str, Any]:
     """Return what readers of a file want to know of a model, and cannot see at a glance."""
-    usual = defaults(type(estimator))
+    kind: Any = type(estimator)
+    usual = defaults(kind)
     found: dict[str, Any] = {
         "parameters": {
             name: _in_words(value)
@@ -166,13 +166,9 @@ class _Writer:
 
     def _new_array(self, value: np.ndarray, path: tuple[str, ...]) -> dict[str, Any]:
         dtype = value.dtype.newbyteorder("<")
-        about = {"dtype": dtype.str, "shape": list(value.shape)}
         if dtype.kind in "UO":
             entries = self._entries(value.ravel().tolist(), path)
             return {"@words" if dtype.kind == "U" else "@objects": entries, "shape": value.shape}
-        if dtype.kind in VIEWED and dtype.itemsize:
-            raw = np.frombuffer(value.astype(dtype).tobytes(), np.uint8)
-            return {"@tensor": self._lay_aside(raw, path), **about}
         if not container.holds(dtype):
             raise self._refuse(f"an array of {dtype}", path, "Use numbers of 64 bits.")
         if dtype == np.uint8 and value.size >= FEWEST_PACKED and (width := width_of(value)):
@@ -194,7 +190,7 @@ class _Writer:
             kind = "matrix" if isinstance(value, sp.spmatrix) else "array"
             return {"@sparse": self._entries(parts, path), "shape": list(csr.shape), "kind": kind}
         if isinstance(value, np.random.RandomState):
-            state = value.get_state(legacy=True)
+            state: Any = value.get_state(legacy=True)
             if state[0] == "MT19937":
                 return {"@random_state": self._entries(state[1:], path)}
         if isinstance(value, np.dtype) or (isinstance(value, type) and value is not object):
@@ -266,9 +262,7 @@ def decode(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
         case "@dict":
             return {decode(key, arrays): decode(entry, arrays) for key, entry in of}
         case "@tensor":
-            if "bits" in value:
-                return _unpacked(arrays[of], value)
-            return _viewed(arrays[of], value) if "dtype" in value else arrays[of]
+            return _unpacked(arrays[of], value) if "bits" in value else arrays[of]
         case "@words" | "@objects":
             return _listed(name, [decode(entry, arrays) for entry in of]).reshape(value["shape"])
         case "@sparse":
@@ -287,13 +281,6 @@ def _unpacked(raw: np.ndarray, value: Mapping[str, Any]) -> np.ndarray:
     if width not in WIDTHS or raw.dtype != np.uint8 or raw.shape != (packed_size(width, count),):
         raise ValueError("damaged model: packed numbers do not fit their shape")
     return unpack_bits(raw, width, count).reshape(shape)
-
-
-def _viewed(raw: np.ndarray, value: Mapping[str, Any]) -> np.ndarray:
-    dtype = np.dtype(str(value["dtype"]))
-    if dtype.kind not in VIEWED or raw.dtype != np.uint8:
-        raise ValueError("damaged model: an array of words or times is not one")
-    return raw.view(dtype).reshape(value["shape"])
 
 
 def _listed(name: str, entries: list[Any]) -> np.ndarray:

@@ -29,7 +29,7 @@ class Plain:
     """An object whose state, as pickle sees it, is plain already."""
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()  # type: ignore[misc]
+        state: Any = super().__getstate__()
         known: dict[int, Any] = {}
         return {name: to_plain(value, known) for name, value in state.items()}
 
@@ -79,14 +79,15 @@ def from_plain(value: Any) -> Any:
 
 def make(name: str, state: Any) -> Any:
     """Make an object of a class by its name, and let it check its state."""
-    kind = STORED.get(name)
+    kind: Any = STORED.get(name)
     if kind is None:
         raise ValueError(f"damaged model: {name!r} is no class that models consist of")
     found = kind.__new__(kind)
     if not issubclass(kind, Plain):
         state = from_plain(state)
     if hasattr(kind, "_get_param_names") and isinstance(state, dict):
-        state = {**defaults(kind), **state}
+        missing = {name: usual for name, usual in defaults(kind).items() if name not in state}
+        state = {**state, **missing}
     found.__setstate__(state)
     return found
 
