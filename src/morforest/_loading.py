@@ -20,7 +20,7 @@ from morforest._fixed_point import CellFormat
 from morforest._leaf_samples import LeafSamples
 from morforest._lengths import ALIGNMENTS
 from morforest._model import Forest
-from morforest._parameters import check_jobs
+from morforest._parameters import check_jobs, parameter_names
 from morforest._states import from_plain
 from morforest._uncertainty import OutOfBag
 from morforest.dictionary._base import Dictionary
@@ -47,7 +47,7 @@ def restore(estimator: Any, state: Any, fitted: str, check: Callable[[Any], None
             raise ValueError(f"damaged model: there is {learned[0]}, but no {fitted}")
         return
     with refusing("model"):
-        for name in estimator._get_param_names():
+        for name in sorted(parameter_names(type(estimator))):
             require(name in state, f"the parameter {name} is missing")
         check(estimator)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, TypeGuard
 
@@ -96,11 +97,17 @@ def check_random_state(name: str, value: Any) -> np.random.RandomState:
     return state
 
 
+@cache
+def parameter_names(kind: Any) -> frozenset[str]:
+    """Return the names of the parameters of an estimator's or a dictionary's class."""
+    return frozenset(kind._get_param_names())
+
+
 def restore_parameters(holder: Any, state: Any) -> None:
     """Set the parameters of a dictionary, a view or copies from what a pickle or a file holds."""
     kind = type(holder).__name__
     if not isinstance(state, dict) or not all(isinstance(name, str) for name in state):
         raise ValueError(f"damaged model: the state of {kind} is not a dict")
-    for name in state.keys() - set(holder._get_param_names()):
+    for name in state.keys() - parameter_names(type(holder)):
         raise ValueError(f"damaged model: {kind} has no parameter {name!r}")
     holder.__dict__.update(state)
