@@ -38,8 +38,9 @@ def restore(estimator: Any, state: Any, fitted: str, check: Callable[[Any], None
         raise ValueError("damaged model: the state is not a dict of attributes")
     with refusing("model"):
         state = {name: from_plain(value) for name, value in state.items()}
+    kind: Any = type(estimator)
     for name in state:
-        require(not callable(getattr(type(estimator), name, None)), f"{name} is a method")
+        require(not callable(getattr(kind, name, None)), f"{name} is a method")
     BaseEstimator.__setstate__(estimator, state)
     if state.get(fitted) is None:
         learned = [name for name in state if name.endswith("_") and not name.startswith("_")]
@@ -47,7 +48,7 @@ def restore(estimator: Any, state: Any, fitted: str, check: Callable[[Any], None
             raise ValueError(f"damaged model: there is {learned[0]}, but no {fitted}")
         return
     with refusing("model"):
-        for name in sorted(parameter_names(type(estimator))):
+        for name in sorted(parameter_names(kind)):
             require(name in state, f"the parameter {name} is missing")
         check(estimator)
 

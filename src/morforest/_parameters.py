@@ -105,9 +105,9 @@ def parameter_names(kind: Any) -> frozenset[str]:
 
 def restore_parameters(holder: Any, state: Any) -> None:
     """Set the parameters of a dictionary, a view or copies from what a pickle or a file holds."""
-    kind = type(holder).__name__
+    kind: Any = type(holder)
     if not isinstance(state, dict) or not all(isinstance(name, str) for name in state):
-        raise ValueError(f"damaged model: the state of {kind} is not a dict")
-    for name in state.keys() - parameter_names(type(holder)):
-        raise ValueError(f"damaged model: {kind} has no parameter {name!r}")
+        raise ValueError(f"damaged model: the state of {kind.__name__} is not a dict")
+    for name in state.keys() - parameter_names(kind):
+        raise ValueError(f"damaged model: {kind.__name__} has no parameter {name!r}")
     holder.__dict__.update(state)
