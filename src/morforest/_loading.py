@@ -77,6 +77,7 @@ def check_trees(estimator: Any) -> None:
         require(isinstance(priors, tuple) and set(priors) <= set(estimator._priors), "the priors")
         rules = estimator._rules
         require(isinstance(rules, tuple) and len(rules) == 3, "the rules of growth")
+        require(isinstance(estimator.bootstrap_, (bool, np.bool_)), "how samples were drawn")
         silent = forest._core.has_silent_leaves
         require(not silent or "ignore" in priors, "leaves that say nothing")
         check_leaf_samples(estimator, forest)

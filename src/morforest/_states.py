@@ -58,6 +58,8 @@ def _plain(value: Any, kind: type, known: dict[int, Any]) -> Any:
         return {key: to_plain(entry, known) for key, entry in value.items()}
     if STORED.get(kind.__name__) is not kind:
         return value
+    if issubclass(kind, tuple):
+        return {MARK + kind.__name__: [to_plain(entry, known) for entry in value]}
     state = value.__getstate__()
     return {MARK + kind.__name__: state if isinstance(value, Plain) else to_plain(state, known)}
 
@@ -82,6 +84,8 @@ def make(name: str, state: Any) -> Any:
     kind: Any = STORED.get(name)
     if kind is None:
         raise ValueError(f"damaged model: {name!r} is no class that models consist of")
+    if issubclass(kind, tuple):
+        return kind(*from_plain(state))
     found = kind.__new__(kind)
     if not issubclass(kind, Plain):
         state = from_plain(state)
