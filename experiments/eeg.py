@@ -39,7 +39,7 @@ class Set:
     leaves_out: tuple[str, ...] = ()  # classifiers that make no sense, or take hours
 
 
-NO_STIMULI = (eeg_models.MDM_TOLD, eeg_models.TRCA)
+NO_STIMULI = (eeg_models.MDM_TOLD, eeg_models.TRCA_PLAIN, eeg_models.TRCA)
 SETS = {
     "finger": Set("finger movement", AUC, 100, leaves_out=NO_STIMULI),
     "n400": Set("words (N400)", AUC, 50, leaves_out=NO_STIMULI),

@@ -16,7 +16,8 @@ from experiments import beyond, models
 SLDA, XDAWN, CSP = "sLDA", "Xdawn + sLDA", "CSP + LDA"
 TANGENT, TANGENT_EVOKED = "tangent space + LR", "tangent space + LR, evoked"
 MDM, MDM_EVOKED, MDM_TOLD = "MDM", "MDM, evoked", "MDM, frequencies told"
-EEGNET, TRCA, MINIROCKET = "EEGNet", "TRCA", "MiniRocket"
+EEGNET, MINIROCKET = "EEGNet", "MiniRocket"
+TRCA, TRCA_PLAIN = "TRCA, filter bank", "TRCA, one band"
 PEERS = (
     SLDA,
     XDAWN,
@@ -26,6 +27,7 @@ PEERS = (
     MDM,
     MDM_EVOKED,
     MDM_TOLD,
+    TRCA_PLAIN,
     TRCA,
     EEGNET,
     MINIROCKET,
@@ -34,7 +36,7 @@ WINDOWS = 20
 COMPONENTS = 6  # of CSP
 EVOKED = 4  # components per class of Xdawn
 NOTCH = 1.0  # Hz to either side of a frequency that is told
-BANDS = 5  # of TRCA, from multiples of the lowest frequency up
+BANDS = 5  # of TRCA with a filter bank, from multiples of the lowest frequency up
 
 
 class Means(TransformerMixin, BaseEstimator):
@@ -68,17 +70,18 @@ class Bands(TransformerMixin, BaseEstimator):
 
 
 class Trca(ClassifierMixin, BaseEstimator):
-    """Task-related component analysis with a filter bank, all classes' filters together.
+    """Task-related component analysis, with the filters of all classes together.
 
     Nakanishi et al., "Enhancing detection of SSVEPs for a high-speed brain speller using
     task-related component analysis", IEEE Transactions on Biomedical Engineering 65(1), 2018. The
     filter of a class makes its trials as alike as possible. A trial belongs to the class with whose
-    mean it correlates best, after the filters of all classes and summed over bands.
+    mean it correlates best, after the filters of all classes and summed over the bands of a bank.
     """
 
-    def __init__(self, sfreq, lowest):
+    def __init__(self, sfreq, lowest, bands=BANDS):
         self.sfreq = sfreq
         self.lowest = lowest  # frequency of the stimuli
+        self.bands = bands
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
@@ -104,7 +107,7 @@ class Trca(ClassifierMixin, BaseEstimator):
     def _bands(self, X):
         """Yield the signals above each multiple of the lowest frequency."""
         highest = 0.45 * self.sfreq
-        for number in range(1, BANDS + 1):
+        for number in range(1, self.bands + 1):
             low = number * self.lowest - 2
             if low < highest:
                 sos = signal.butter(4, (low, min(90, highest)), "band", fs=self.sfreq, output="sos")
@@ -149,8 +152,8 @@ def peer(name, about):
     """Return a peer as its library, or this module, has it."""
     if name == SLDA:
         return make_pipeline(Means(), shrunk_lda())
-    if name == TRCA:
-        return Trca(about.sfreq, min(about.frequencies))
+    if name in (TRCA, TRCA_PLAIN):
+        return Trca(about.sfreq, min(about.frequencies), BANDS if name == TRCA else 1)
     if name in (XDAWN, CSP):
         return spatial_filters(name)
     with models.needs("pyriemann", name):

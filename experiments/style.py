@@ -78,7 +78,8 @@ CLASSIFIERS = {
     "MDM": {"color": "#9fb8d8", "marker": "d"},
     "MDM, evoked": {"color": "#5b86b8", "marker": "d"},
     "MDM, frequencies told": {"color": "#2d5382", "marker": "d"},
-    "TRCA": {"color": "#386641", "marker": "P"},
+    "TRCA, one band": {"color": "#8fb996", "marker": "P"},
+    "TRCA, filter bank": {"color": "#386641", "marker": "P"},
     "EEGNet": {"color": "#1d2d44", "marker": "X"},
 }
 PUBLISHED = {"color": "#7d1128", "linestyle": ":", "linewidth": 1.4, "marker": "x", "zorder": 6}

@@ -133,6 +133,7 @@ def test_every_peer_learns(name):
         eeg_models.MINIROCKET: "aeon",
         eeg_models.SLDA: None,
         eeg_models.TRCA: None,
+        eeg_models.TRCA_PLAIN: None,
     }.get(name, "pyriemann")
     if needed and importlib.util.find_spec(needed) is None:
         pytest.skip(f"{needed} is not installed")
@@ -207,7 +208,8 @@ def targets(**changed):
     values = {
         eeg_models.SLDA: (0.8, 0.7, 0.3),
         eeg_models.TANGENT: (0.88, 0.6, 0.4),
-        eeg_models.TRCA: (None, None, 0.95),
+        eeg_models.TRCA_PLAIN: (None, None, 0.95),
+        eeg_models.TRCA: (None, None, 0.98),
         eeg_models.EEGNET: (0.89, 0.6, 0.5),
         eeg_tables.DEFAULT: (0.89, 0.68, 0.97),
     } | changed
@@ -216,10 +218,19 @@ def targets(**changed):
 
 
 def test_targets_are_judged_one_by_one():
-    assert targets() == [eeg_tables.YES] * 7
+    yes, no = eeg_tables.YES, eeg_tables.NO
+    assert targets() == [yes, yes, yes, yes, no, yes, yes, yes]
     found = targets(**{eeg_tables.DEFAULT: (0.87, 0.66, 0.94)})
-    assert found == [eeg_tables.YES] * 2 + [eeg_tables.NO] * 3 + [eeg_tables.YES] * 2
+    assert found == [yes, yes, no, no, no, no, yes, yes]
     assert targets(**{eeg_tables.DEFAULT: (0.9, 0.7, None)})[0] == ""  # not measured on all
+
+
+def test_of_the_field_the_better_of_a_family_counts():
+    first, second = eeg_models.TANGENT, eeg_models.TANGENT_EVOKED
+    table = scores({first: (0.9, 0.6, 0.4), second: (0.8, 0.7, None), "ridge": (0.8, 0.8, 0.8)})
+    assert np.isclose(table.overall(first, second), (0.9 + 0.7 + 0.4) / 3)
+    assert table.overall(second) is None
+    assert "the best of the field (tangent space) | .667 |" in table.targets()
 
 
 def test_differences_name_the_strongest_peer():
