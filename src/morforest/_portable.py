@@ -7,6 +7,7 @@ leaves say, in the order of the trees, and makes the prediction from the sum, as
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from dataclasses import dataclass
@@ -21,8 +22,6 @@ from morforest._atoms import OPERATIONS, RowLayout
 from morforest._fixed_point import extra_bits
 from morforest._model import Forest
 
-LINKS = ("mean", "softmax", "logistic", "exponential", "identity")
-
 
 @dataclass(frozen=True)
 class Head:
@@ -36,6 +35,11 @@ class Head:
     baseline: np.ndarray  # one per output
     exponent: int = 0
     classes: Any = None  # labels, None for regression, a list for several outputs
+
+    @property
+    def unit(self) -> float:
+        """What predicted numbers are multiplied by."""
+        return float(np.ldexp(1.0, self.exponent))
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ class PortableForest:
     real: bool  # cells are float64, without prefix sums
     shift: int  # cells are round(x * 2^shift)
     limit: float  # cells are cut at this size
+    largest: float  # bound of the cells of training
     head: Head
     root: np.ndarray  # places
     left: np.ndarray
@@ -72,6 +77,11 @@ class PortableForest:
     def features(self) -> int:
         """Number of features of a sample."""
         return self.layout.features
+
+    @property
+    def scale(self) -> float:
+        """What numbers are multiplied by to become cells."""
+        return float(np.ldexp(1.0, self.shift))
 
     @property
     def trees(self) -> int:
@@ -147,6 +157,7 @@ def portable(
         real=real,
         shift=cells.shift + finer,
         limit=cells.bounds.limit(),
+        largest=float(np.ldexp(cells.bound / max(cells.bounds.mass, 1.0), finer)),
         head=Head(head.link, head.baseline, head.exponent, labels),
         root=place[forest.tree_begin.astype(np.int64)[:-1]],
         left=place[children],
@@ -237,6 +248,22 @@ def _labels_of(estimator: Any, classes: Any, method: str) -> np.ndarray | None:
 def _refusal(estimator: Any, method: str, reason: str, remedy: str) -> ValueError:
     name = type(estimator).__name__
     return ValueError(f"{method} cannot write this {name}: {reason}. To export a model, {remedy}.")
+
+
+def along(axis: int, shape: tuple[int, ...]) -> str:
+    """Return in words of C how an axis runs through a flat sample: its length and its stride."""
+    return f"{shape[axis]}, {math.prod(shape[axis + 1 :])}"
+
+
+def narrow(values: np.ndarray) -> np.ndarray:
+    """Return whole numbers in the narrowest type that holds them; floats as they are."""
+    if values.dtype.kind == "f":
+        return values
+    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
+    for name in ("uint8", "int8", "uint16", "int16", "int32"):
+        if np.iinfo(name).min <= low and high <= np.iinfo(name).max:
+            return values.astype(name)
+    return values.astype(np.int64)
 
 
 def write_file(path: Any, content: bytes) -> None:
