@@ -20,6 +20,7 @@ from morforest import (
     SharedAtoms,
     Variance,
     White,
+    load,
 )
 from morforest._native import core
 from morforest._spatial import fit_views
@@ -163,7 +164,7 @@ def test_cross_validation_fits_filters_anew():
     assert views[0].filters != views[1].filters
 
 
-def test_pickles_hold_the_filters():
+def test_pickles_and_files_hold_the_filters(tmp_path):
     X, y = mixed(60)
     power = Variance((1, 4), (2, 12), views=[Raw(), White()])
     for dictionary in (Patch(views=[White(), Raw()]), power, "eeg"):
@@ -171,6 +172,9 @@ def test_pickles_hold_the_filters():
         again = pickle.loads(pickle.dumps(model))
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
         assert again.dictionary_ == model.dictionary_
+        model.save(tmp_path / "model.safetensors")
+        loaded = load(tmp_path / "model.safetensors")
+        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     layout = model._forest.columns.atoms.layout
     view = next(view for view in layout.views if view.filters)
     kind, axis, *rest, filters = pickle.loads(pickle.dumps(layout.dump()))[1][-1][0]

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 
 from morforest._native import core
 from morforest._parameters import check_fraction, is_integer, restore_parameters
+from morforest._states import stored
 from morforest.dictionary._shape import SampleShape
 
 __all__ = ["Difference", "Filter", "Gradient", "Magnitude", "Raw", "Square", "White"]
@@ -165,6 +166,7 @@ class BaseView(BaseEstimator):
         raise NotImplementedError
 
 
+@stored
 class Raw(BaseView):
     """The values themselves.
 
@@ -179,6 +181,7 @@ class Raw(BaseView):
         return [RAW]
 
 
+@stored
 class Square(BaseView):
     """The squares of the values."""
 
@@ -186,6 +189,7 @@ class Square(BaseView):
         return [View("square")]
 
 
+@stored
 class Difference(BaseView):
     """The differences of neighbours along an axis: the next value minus each value.
 
@@ -202,6 +206,7 @@ class Difference(BaseView):
         return [View("difference", _axis("axis", self.axis, shape))]
 
 
+@stored
 class Magnitude(BaseView):
     """The length of an image's gradient: how sharp an edge is, whatever its direction.
 
@@ -219,6 +224,7 @@ class Magnitude(BaseView):
         return [View("magnitude", *_plane(self.axes, shape))]
 
 
+@stored
 class Gradient(BaseView):
     """Edges by their direction: one view for each of several orientations.
 
@@ -252,6 +258,7 @@ class Gradient(BaseView):
         ]
 
 
+@stored
 class Filter(BaseView):
     """Weighted sums over an axis, such as the channels of a recording: one per place on the axis.
 
@@ -307,6 +314,7 @@ class Filter(BaseView):
         return [View("filter", axis, filters=filters_of(matrix))]
 
 
+@stored
 class White(BaseView):
     """Whitened channels: filters that are fitted to the training samples.
 
