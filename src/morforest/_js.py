@@ -65,18 +65,20 @@ function read(sample) {{
   const flat = ArrayBuffer.isView(sample) ? sample : [sample].flat(Infinity);
   if (flat.length !== features)
     throw new RangeError(`a sample has ${{features}} numbers, got ${{flat.length}}`);
-  return {cell}.from(flat, (value) => {{
-    const x = Number(value);
-    if (typeof value === "string" || value === null || !Number.isFinite(x))
-      throw new RangeError(`a sample has finite numbers, got ${{value}}`);
+  const cells = new {cell}(features);
+  for (let i = 0; i < features; ++i) {{
+    const x = Number(flat[i]);
+    if (typeof flat[i] === "string" || flat[i] === null || !Number.isFinite(x))
+      throw new RangeError(`a sample has finite numbers, got ${{flat[i]}}`);
 {quantised}
-  }});
+  }}
+  return cells;
 }}
 
 // Replaces each number of a plane by the sum up to it along an axis.
 function accumulate(cells, begin, length, stride) {{
-  for (let i = 0; i < features; ++i)
-    if (Math.floor(i / stride) % length !== 0) cells[begin + i] += cells[begin + i - stride];
+  for (let block = begin; block < begin + features; block += length * stride)
+    for (let i = block + stride; i < block + length * stride; ++i) cells[i] += cells[i - stride];
 }}
 
 // The value ahead of each place along an axis, less that of the place or of the one behind it.
@@ -129,7 +131,7 @@ function sumTrees(sample) {{
 TOO_LARGE = """\
     if (Math.abs(x) * scale > limit)
       throw new RangeError(`a sample has numbers of up to ${limit / scale} in size, got ${x}`);
-    return round(x * scale);"""
+    cells[i] = round(x * scale);"""
 
 CLASSES = """\
 function scores(sample) {{
@@ -247,9 +249,9 @@ def _needs_big(forest: PortableForest) -> bool:
 
 def _quantised(forest: PortableForest, big: bool) -> str:
     if forest.real:
-        return "    return x * scale;"
+        return "    cells[i] = x * scale;"
     if big:
-        return "    return BigInt(round(Math.min(Math.max(x * scale, -limit), limit)));"
+        return "    cells[i] = BigInt(round(Math.min(Math.max(x * scale, -limit), limit)));"
     return TOO_LARGE
 
 
