@@ -429,8 +429,14 @@ def honest():
 REFUSED = {
     "pool": (lambda X, y: forest(Patch(pool="max")).fit(X, y), r"Patch\(pool='max'\).*max.*pool"),
     "variance": (lambda X, y: forest(Variance()).fit(X, y), "Variance.*not weighted sums.*Haar"),
-    "series": (lambda X, y: forest("series").fit(X[:, 0], y), "SharedAtoms.*without SharedAtoms"),
-    "shared": (lambda X, y: forest(SharedAtoms(Haar(), 50)).fit(X, y), "columns.*SharedAtoms"),
+    "series": (
+        lambda X, y: forest("series").fit(X[:, 0], y),
+        "'series' shares.*without SharedAtoms",
+    ),
+    "shared": (
+        lambda X, y: forest(SharedAtoms(Haar(), 50)).fit(X, y),
+        r"SharedAtoms\(.* shares.*such as Haar",
+    ),
     "gaps": (lambda X, y: forest().fit(with_gaps(X), y), "missing values.*SimpleImputer"),
     "outputs": (lambda X, y: forest().fit(X, np.stack([y, y], 1)), "2 outputs.*one classifier"),
     "silent": (lambda X, y: honest().fit(X, y), "do not vote.*honest_prior"),
