@@ -60,9 +60,9 @@ typedef struct {{
 """
 
 CLASSES = """\
- *     The result are the probabilities of the classes, in the order of model_labels."""
+ *     The result holds the probabilities of the classes, in the order of model_labels."""
 NUMBERS = """\
- *     The result are the predicted numbers."""
+ *     The result holds the predicted numbers."""
 
 ROUND = """
 /* The nearest whole number, the even one of two. */
