@@ -179,7 +179,7 @@ def main():
     options = parser.parse_args()
     name, path = data.images(options.mnist, options.stand_in)
     X, y, X_test, _ = arrays.load(path)
-    rows, trees, tests = (500, 10, 500) if options.quick else (5000, 100, 10_000)
+    rows, trees, tests = (500, 10, 500) if options.quick else (5000, 100, 2000)
     X, X_test = (np.asarray(part).reshape(-1, 28, 28).astype(np.uint8) for part in (X, X_test))
     X, y, X_test = X[:rows], y[:rows], X_test[:tests]
     output = options.output / "quick" if options.quick else options.output
