@@ -326,6 +326,15 @@ def test_onnx_files_do_not_predict_samples_without_numbers(value, waves, tmp_pat
     assert missing.sum() == 1
 
 
+def test_models_larger_than_an_onnx_file_may_be_are_refused(images, tmp_path, monkeypatch):
+    pytest.importorskip("onnx")
+    X, _, y = images
+    monkeypatch.setattr("morforest._onnx.LARGEST_FILE", 1000)
+    with pytest.raises(ValueError, match=r"would have \d+ bytes, more than the 2 GiB.*fewer"):
+        forest().fit(X, y).to_onnx(tmp_path / "model.onnx")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_without_the_package_to_onnx_says_how_to_get_it(images, tmp_path, monkeypatch):
     X, _, y = images
     model = forest(Patch()).fit(X, y)
