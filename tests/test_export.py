@@ -34,6 +34,7 @@ from morforest import (
     Square,
     Subset,
     Variance,
+    White,
 )
 
 
@@ -445,6 +446,10 @@ REFUSED = {
     "shared": (
         lambda X, y: forest(SharedAtoms(Haar(), 50)).fit(X, y),
         r"SharedAtoms\(.* shares.*such as Haar",
+    ),
+    "filters": (
+        lambda X, y: forest(Patch(views=White(axis=0))).fit(X, y),
+        "look at filtered channels.*without White",
     ),
     "gaps": (lambda X, y: forest().fit(with_gaps(X), y), "missing values.*SimpleImputer"),
     "outputs": (lambda X, y: forest().fit(X, np.stack([y, y], 1)), "2 outputs.*one classifier"),
