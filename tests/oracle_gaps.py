@@ -149,7 +149,7 @@ def usual_course(X: np.ndarray, weights: np.ndarray, ordered: list[int]) -> Cour
     counts = [int(w) for w in weights.tolist()]
     observed = np.abs(X[~np.isnan(X)]).tolist()
     largest = max(observed, default=0.0)
-    if len(ordered) == 1 and end(X, counts, ordered[0]):
+    if largest >= 2**1000 or (len(ordered) == 1 and end(X, counts, ordered[0])):
         return None
     course = None
     for _ in range(5):

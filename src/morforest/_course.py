@@ -60,7 +60,7 @@ def usual_course(
     filled by the course so far. Sums are exact, so that the order of the rows does not matter.
     """
     counts = _counts(weights, len(X))
-    largest = max((float(np.fmax.reduce(np.abs(x), axis=None)) for x, _ in _pieces(X, counts)))
+    largest = max(_largest(x) for x, _ in _pieces(X, counts))
     ends = len(ordered) == 1 and _ends(X, counts, shape, ordered[0])
     if not ordered or ends or not largest < LARGEST:
         return UNKNOWN
@@ -122,6 +122,11 @@ def _pieces(X: np.ndarray, counts: np.ndarray) -> Iterator[tuple[np.ndarray, np.
         yield X[some].astype(np.float64), counts[some]
 
 
+def _largest(x: np.ndarray) -> float:
+    """Return the largest absolute value of those that are there."""
+    return float(np.fmax.reduce(np.abs(x), axis=None, initial=0.0))
+
+
 def _means(
     X: np.ndarray,
     counts: np.ndarray,
@@ -152,10 +157,7 @@ def _correlations(
     ordered: Sequence[int],
 ) -> tuple[float, ...]:
     """Return how alike the deviations of observed neighbours are along each axis."""
-    with np.errstate(invalid="ignore"):
-        largest = max(
-            float(np.fmax.reduce(np.abs(x - mean), axis=None)) for x, _ in _pieces(X, counts)
-        )
+    largest = max(_largest(x - mean) for x, _ in _pieces(X, counts))
     shift = BITS - math.frexp(largest)[1]
     products, squares = [0] * len(shape), [0] * len(shape)
     for x, count in _pieces(X, counts):
