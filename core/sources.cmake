@@ -42,6 +42,7 @@ morforest_group(MORFOREST_SUPPORT growth
 morforest_group(MORFOREST_SUPPORT forest
   atoms/atom_list.cpp
   atoms/dictionary.cpp
+  atoms/relation.cpp
   data/gaps.cpp
   data/row_layout.cpp
   forest/attribution.cpp

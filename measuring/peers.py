@@ -15,6 +15,7 @@ ENVIRONMENTS = {
     "treeple": ("treeple==0.10.3", "scikit-learn==1.6.1"),
     "quantile": ("quantile-forest",),
     "current": ("scikit-learn", "ydf", "xgboost", "lightgbm"),
+    "cluster": ("dask[array,dataframe,distributed]", "scikit-learn", "xgboost"),
 }
 HOME = {
     "morforest": None,  # this interpreter
@@ -24,8 +25,9 @@ HOME = {
     "ydf": "current",
     "xgboost": "current",
     "lightgbm": "current",
+    "xgboost-dask": "cluster",
 }
-LIBRARIES = tuple(HOME)
+LIBRARIES = tuple(library for library in HOME if library != "xgboost-dask")
 
 
 def interpreters(libraries):

@@ -14,6 +14,7 @@ from morforest import (
     Axis,
     Difference,
     Gradient,
+    Graph,
     Haar,
     ImageCopies,
     Kernel,
@@ -23,11 +24,13 @@ from morforest import (
     MorfBoostingRegressor,
     MorfClassifier,
     MorfRegressor,
+    Neighbours,
     Pair,
     Patch,
     Raw,
     SeriesCopies,
     SharedAtoms,
+    Similarity,
     SparseOblique,
     Square,
     Subset,
@@ -119,6 +122,24 @@ BEYOND = {
 }
 
 
+def grid(side):
+    """Which pixels of a square image are next to each other."""
+    step = np.eye(side, k=1) + np.eye(side, k=-1)
+    return np.kron(step, np.eye(side)) + np.kron(np.eye(side), step)
+
+
+PIXELS = [[row, column] for row in range(8) for column in range(8)]
+WHOLE = np.abs(np.subtract.outer(np.arange(64), np.arange(64)))
+RELATED = {
+    "graph": Graph(grid(8)),
+    "walk": Graph(grid(8), 2, 9, method="walk", weights="sign", size_distribution="log"),
+    "hops": Graph(grid(8), hops=(1, 3), max_size=12, weights="gaussian"),
+    "neighbours": Neighbours(PIXELS, k=4, min_size=3, max_size=5, size_distribution=[1, 2, 1]),
+    "radius": Neighbours(PIXELS, radius=1.5, hops=2, views=[Raw(), Square()]),
+    "similarity": Similarity(np.where(WHOLE < 9, 9 - WHOLE, 0), max_size=8, weights="uniform"),
+}
+
+
 NONLINEAR = Mixture(
     [
         Patch(1, 3),
@@ -157,6 +178,10 @@ def golden_cases():
             cases[f"digits, {name}, {criterion}"] = (model, X, y, None)
     for name, dictionary in BEYOND.items():
         cases[f"digits, {name}"] = (classifier(dictionary, n_estimators=3), X, y, None)
+    for name, dictionary in RELATED.items():
+        cases[f"digits, {name}"] = (classifier(dictionary, n_estimators=3), X, y, None)
+    channels = classifier(Graph(grid(4), max_size=4), channel_axis=2, n_estimators=3)
+    cases["volumes, graph"] = (channels, X.reshape(-1, 4, 4, 4), y, None)
     series = X.reshape(-1, 64)
     rocket = Kernel(MINIROCKET, dilation="log", views=[Raw(), Difference()])
     cases["series, rocket"] = (classifier(rocket), series, y, None)

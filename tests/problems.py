@@ -25,16 +25,19 @@ from morforest import (
     Axis,
     Difference,
     Gradient,
+    Graph,
     Haar,
     Kernel,
     Magnitude,
     Mixture,
     MorfClassifier,
     MorfRegressor,
+    Neighbours,
     Pair,
     Patch,
     Raw,
     SharedAtoms,
+    Similarity,
     SparseOblique,
     Square,
     Subset,
@@ -562,8 +565,32 @@ def finite_atoms(draw, rng, n_features, whole):
 
 
 @st.composite
+def relations(draw, rng, shape, channel_axis, **views):
+    n = int(np.prod([length for axis, length in enumerate(shape) if axis != channel_axis]))
+    kind = draw(st.sampled_from(["graph", "graph", "neighbours", "similarity"]))
+    sets = {"method": draw(st.sampled_from(["grow", "walk"])), "size_distribution": draw(SCALES)}
+    if draw(st.booleans()):
+        sets["max_size"] = draw(st.integers(1, n))
+        sets["min_size"] = draw(st.integers(1, sets["max_size"]))
+    if kind != "similarity" and draw(st.booleans()):
+        sets = {"hops": draw(st.sampled_from([0, 1, 2, (1, 1), (1, 3)]))}
+        sets["max_size"] = draw(st.none() | st.integers(1, n))
+    sets["weights"] = draw(st.sampled_from([None, None, "sign", "uniform", "gaussian", bumps]))
+    sets |= views
+    if kind == "neighbours" and n > 1:
+        points = rng.integers(0, 3, (n, 2)).astype(float) + rng.random((n, 2)) / 8
+        if draw(st.booleans()):
+            return Neighbours(points, radius=draw(st.sampled_from([0.1, 1.0, 9.0])), **sets)
+        return Neighbours(points, k=draw(st.integers(1, min(n - 1, 3))), **sets)
+    dense = draw(st.sampled_from([0.0, 0.1, 0.3, 1.0]))
+    matrix = np.where(rng.random((n, n)) < dense, rng.random((n, n)), 0)
+    return (Similarity if kind == "similarity" else Graph)(matrix, **sets)
+
+
+@st.composite
 def dictionaries(draw, rng, shape, channel_axis=None, derived=False, mixed=True):
     kinds = ["axis", "rate", "density", "atoms", "patch", "patch", "haar", "pair", "kernel"]
+    kinds += ["related"]
     kinds = kinds[4:] * derived + kinds + (["mixture"] * 3 + ["subset"]) * mixed
     views = {"views": draw(view_lists(shape, channel_axis))} if derived else {}
     one = dictionaries(rng, shape, channel_axis, derived, mixed=False)
@@ -585,6 +612,8 @@ def dictionaries(draw, rng, shape, channel_axis=None, derived=False, mixed=True)
             return draw(pairs(shape, **views))
         case "kernel":
             return draw(kernels(rng, shape, channel_axis, **views))
+        case "related":
+            return draw(relations(rng, shape, channel_axis, **views))
         case "atoms":
             return draw(finite_atoms(rng, int(np.prod(shape)), whole=derived))
     parts = [draw(one) for _ in range(draw(st.integers(2, 3)))]

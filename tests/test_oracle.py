@@ -22,6 +22,7 @@ from problems import (
     Problem,
     as_oracle,
     assert_same_trees,
+    bumps,
     problems,
 )
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -31,13 +32,16 @@ from morforest import (
     Axis,
     Difference,
     Gradient,
+    Graph,
     Haar,
     Kernel,
     Magnitude,
     Mixture,
+    Neighbours,
     Pair,
     Patch,
     Raw,
+    Similarity,
     SparseOblique,
     Square,
     Variance,
@@ -108,6 +112,8 @@ def test_the_portable_build_equals_the_oracle(problem):
 
 
 PATCH = Patch(min_size=1, max_size=(3, 2), boundary=("zero", "wrap"), contiguous=(True, False))
+RING = np.roll(np.eye(12), 1, axis=1) + np.eye(12, k=5)
+POINTS = [[i % 4 + i / 50, i // 4] for i in range(12)]
 EACH_DICTIONARY = {
     "axis": Axis(),
     "rate": SparseOblique(rate=2.0),
@@ -123,6 +129,11 @@ EACH_DICTIONARY = {
     "normal weights": Patch(1, 2, weights="gaussian", views=[Raw(), Square()]),
     "weighted waves": Patch(2, 3, weights="gabor"),
     "pooled weights": Patch(1, (3, 2), weights="sign", boundary="wrap", pool=["max", "mean"]),
+    "graph": Graph(RING, 1, 6, weights=bumps),
+    "walk": Graph(RING, 2, 5, method="walk", views=[Raw(), Square()], weights="sign"),
+    "hops": Graph(RING, hops=2, max_size=4),
+    "neighbours": Neighbours(POINTS, k=2, size_distribution="log"),
+    "similarity": Similarity(1 / (1 + np.arange(144.0).reshape(12, 12)), 1, 4, weights="gaussian"),
     "haar": Haar(),
     "pair": Pair(1, 2, reach=2),
     "gaussian": Kernel("gaussian", 2, 3),

@@ -5,20 +5,24 @@ import math
 import numpy as np
 import oracle_atoms
 import oracle_nonlinear
+import oracle_relations
 
 from morforest import (
     Atoms,
     Axis,
     Difference,
     Gradient,
+    Graph,
     Haar,
     Kernel,
     Magnitude,
     Mixture,
+    Neighbours,
     Pair,
     Patch,
     Raw,
     SharedAtoms,
+    Similarity,
     SparseOblique,
     Square,
     Subset,
@@ -163,6 +167,52 @@ def boxes(dictionary, shape, channel_axis, views, planes):
     raise TypeError(dictionary)
 
 
+def symmetric(dictionary):
+    """The edges of a dictionary of sets, by distances between all points where it has points."""
+    match dictionary:
+        case Graph():
+            matrix = np.array(dictionary.adjacency, dtype=float)
+        case Similarity():
+            matrix = np.array(dictionary.matrix, dtype=float)
+        case Neighbours():
+            points = np.array(dictionary.coordinates, dtype=float)
+            apart = np.sqrt(((points[:, np.newaxis] - points) ** 2).sum(axis=-1))
+            reach = dictionary.radius
+            if reach is None:
+                reach = np.sort(apart, axis=1)[:, [dictionary.k or 8]]
+            matrix = (apart <= reach * (1 + 1e-9)).astype(float)
+    matrix = np.maximum(matrix, matrix.T)
+    np.fill_diagonal(matrix, 0)
+    return matrix
+
+
+def related_sides(dictionary):
+    """The oracle's writing of how sets are drawn."""
+    matrix = symmetric(dictionary)
+    hops = getattr(dictionary, "hops", None)
+    low, high = dictionary.min_size, dictionary.max_size
+    if high is None:
+        high = max(min(len(matrix), 8 if hops is None else 64), low)
+    odds = dictionary.size_distribution
+    if isinstance(odds, str):
+        odds = log_odds(low, high) if odds == "log" and high > low else ()
+    rule = dictionary.method
+    if hops is not None:
+        rule = hops if isinstance(hops, tuple) else (0, hops)
+    by_weight = isinstance(dictionary, Similarity)
+    return oracle_relations.RelatedSides(matrix, low, high, rule, odds, by_weight)
+
+
+def related(dictionary, shape, channel_axis, views, planes):
+    """The oracle's writing of a dictionary of connected sets."""
+    sides = related_sides(dictionary)
+    if not sides.matrix.any() and dictionary.weights is None and len(views) == 1:
+        alone = oracle_atoms.axis_atoms(int(np.prod(shape)))
+        return alone if planes == 1 else OnOnePlane(alone, *views, planes)
+    weights = weights_of(dictionary.weights, [])
+    return oracle_relations.RelatedAtoms(sides, shape, channel_axis, weights, views, planes)
+
+
 class OnOnePlane:
     """A component that looks at one view among several."""
 
@@ -225,6 +275,8 @@ def as_oracle(dictionary, shape, channel_axis=None):
         planes = [sources.index(source) for source in some]
         if isinstance(part, (Patch, Haar, Pair, Kernel, Variance)):
             found.append(boxes(part, shape, channel_axis, planes, len(sources)))
+        elif isinstance(part, (Graph, Neighbours, Similarity)):
+            found.append(related(part, shape, channel_axis, planes, len(sources)))
         else:
             alone = component(part, shape)
             found.append(alone if len(sources) == 1 else OnOnePlane(alone, *planes, len(sources)))

@@ -125,6 +125,32 @@ void Dictionary::add_patch(const Extent& extent, const std::vector<Boundary>& bo
   add(std::move(component), prefixed_axes);
 }
 
+void Dictionary::add_related(Relation relation, std::int64_t min_size, std::int64_t max_size, std::vector<std::uint64_t> sizes,
+                             Weights weights) {
+  if (!pool_.ops.empty()) throw std::invalid_argument("sets of features do not move");
+  std::int64_t channels = 1, stride = 1;
+  for (std::size_t axis = shape_.size(); axis-- > 0 && channel_axes_ != 0;) {
+    if (channel_axes_ >> axis & 1u) channels = shape_[axis];
+    if (channel_axes_ >> axis & 1u) break;
+    stride *= shape_[axis];
+  }
+  const auto nodes = static_cast<std::int64_t>(relation.size());
+  if (nodes * channels != features_) throw std::invalid_argument("a relation needs one index per position");
+  if (min_size < 1 || max_size < min_size || max_size > nodes) throw std::invalid_argument("sizes do not fit the relation");
+  if (!sizes.empty() && (sizes.size() != static_cast<std::size_t>(max_size - min_size + 1) || sizes.back() != ~std::uint64_t{0}))
+    throw std::invalid_argument("probabilities of sizes do not fit them");
+  Component component{.kind = Component::Kind::patch, .weights = std::move(weights)};
+  if (channels > 1) component.axes.push_back({channels, 1, 1, Boundary::inside, true, stride, false});
+  component.axes.push_back({nodes, min_size, max_size, Boundary::inside, false, 1, false, std::move(sizes)});
+  if (channels > 1) {
+    relation.run = static_cast<std::uint32_t>(stride);
+    relation.skip = static_cast<std::uint32_t>((channels - 1) * stride);
+  }
+  component.axes.back().relation = std::make_shared<const Relation>(std::move(relation));
+  if (component.weights.any()) place_weights(component.weights, component.axes);
+  add(std::move(component), 0);
+}
+
 void Dictionary::add_haar(const Extent& extent, const std::vector<bool>& lobed, std::vector<Lobes> lobes) {
   Component component{.kind = Component::Kind::haar, .lobes = std::move(lobes)};
   const std::uint32_t prefixed_axes = add_axes(component, extent, all_axes(Boundary::inside), all_axes(true));

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "atoms/atom_list.hpp"
+#include "atoms/relation.hpp"
 #include "data/row_layout.hpp"
 
 namespace morf {
@@ -28,6 +30,7 @@ struct PatchAxis {
   std::int64_t reach = 0;  // pair: how far away the second box may lie
   std::int64_t window = -1;  // see Pool
   bool moves = false;  // in a pooled plane
+  std::shared_ptr<const Relation> relation{};  // what an atom holds is drawn from it; the axis is then not contiguous
 };
 
 // What the features of a patch weigh, if that is not one each. Either every feature draws one of the numbers `drawn`, or the patch
@@ -115,6 +118,11 @@ class Dictionary {
   // Adds boxes, along axes that are not contiguous of any indices. With weights there are no prefix sums.
   void add_patch(const Extent& extent, const std::vector<Boundary>& boundary, const std::vector<bool>& contiguous,
                  Weights weights = {});
+
+  // Adds connected sets of features, or of the positions of one channel. They have `min_size` .. `max_size` members, with these
+  // cumulative probabilities (empty: all are equally likely); neighbourhoods have at most `max_size`.
+  void add_related(Relation relation, std::int64_t min_size, std::int64_t max_size, std::vector<std::uint64_t> sizes,
+                   Weights weights = {});
 
   // Adds boxes side by side within the data, each of the sizes of `extent`, with weights 1, -1 or 1, -2, 1 along a lobed axis.
   void add_haar(const Extent& extent, const std::vector<bool>& lobed, std::vector<Lobes> lobes);

@@ -20,7 +20,8 @@ class Sampler::Drawing {
       if (component.uniform()) permutations_[c].reset(population(component));
       if (component.kind == Component::Kind::sparse) taken_.resize(dictionary.features(), 0);
       for (const PatchAxis& axis : component.axes)
-        if (!axis.contiguous) taken_.resize(std::max<std::size_t>(taken_.size(), axis.length), 0);
+        if (axis.relation) related_.reserve(axis.relation->size());
+        else if (!axis.contiguous) taken_.resize(std::max<std::size_t>(taken_.size(), axis.length), 0);
     }
   }
 
@@ -269,14 +270,11 @@ class Sampler::Drawing {
 
   // The indices of a patch along an axis as they are drawn, each with its place there. Returns the size of the patch.
   std::int64_t draw_indices(const Component& component, const PatchAxis& axis, Stream& stream) {
-    const std::int64_t size = draw_size(axis, stream);
     const auto add = [&](std::int64_t index, std::int64_t place) {
       along_axis_.push_back({static_cast<std::uint32_t>(index * axis.stride), static_cast<std::int32_t>(place)});
     };
-    if (!axis.contiguous) {
-      draw_distinct(stream, axis.length, size, [&](std::uint32_t index) { add(index, std::ssize(along_axis_)); });
-      return size;
-    }
+    if (!axis.contiguous) return draw_loose(axis, stream, [&](std::uint32_t index) { add(index, std::ssize(along_axis_)); });
+    const std::int64_t size = draw_size(axis, stream);
     const bool circular = axis.boundary == Boundary::wrap, over = axis.boundary == Boundary::zero && !component.pooled();
     std::int64_t start;
     if (component.pooled()) start = draw_start(component, axis, size, stream);
@@ -288,6 +286,22 @@ class Sampler::Drawing {
       else if (index >= 0 && index < axis.length) add(index, place);
     }
     return size;
+  }
+
+  // `use` is called for each index along an axis without order as it is drawn. Returns the size of the patch, which is drawn, but
+  // for related indices follows from their number.
+  template <class Use>
+  std::int64_t draw_loose(const PatchAxis& axis, Stream& stream, Use use) {
+    if (!axis.relation) {
+      const std::int64_t size = draw_size(axis, stream);
+      draw_distinct(stream, axis.length, size, use);
+      return size;
+    }
+    const Relation& relation = *axis.relation;
+    const std::int64_t most = relation.method == Relation::Method::hops ? axis.max_size : draw_size(axis, stream);
+    const std::vector<std::uint32_t>& members = related_.draw(relation, static_cast<std::size_t>(most), stream);
+    for (const std::uint32_t index : members) use(relation.place(index));
+    return std::max<std::int64_t>(std::ssize(members), axis.min_size);
   }
 
   void draw_variance(const Component& component, Stream& stream, AtomList& out) {
@@ -511,13 +525,13 @@ class Sampler::Drawing {
   };
 
   void draw_interval(const PatchAxis& axis, Stream& stream) {
-    const std::int64_t size = draw_size(axis, stream);
     if (!axis.contiguous) {
-      draw_distinct(stream, axis.length, size,
-                    [&](std::uint32_t index) { along_axis_.push_back({static_cast<std::uint32_t>(index * axis.stride), 1}); });
+      draw_loose(axis, stream,
+                 [&](std::uint32_t index) { along_axis_.push_back({static_cast<std::uint32_t>(index * axis.stride), 1}); });
       std::sort(along_axis_.begin(), along_axis_.end(), [](Corner a, Corner b) { return a.cell < b.cell; });
       return;
     }
+    const std::int64_t size = draw_size(axis, stream);
     std::int64_t start = 0;
     switch (axis.boundary) {
       case Boundary::zero:
@@ -589,6 +603,7 @@ class Sampler::Drawing {
   std::vector<Permutation> permutations_;
   std::vector<std::uint64_t> taken_;
   std::uint64_t epoch_ = 0;
+  RelatedSets related_;
   std::vector<Corner> corners_, along_axis_;
   std::vector<PairInterval> intervals_;
   Operation operation_;

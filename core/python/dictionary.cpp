@@ -10,6 +10,8 @@ namespace {
 const Names<Op> ops{{"max", Op::max}, {"min", Op::min},  {"mean", Op::mean}, {"proportion", Op::proportion},
                     {"win", Op::win}, {"lose", Op::lose}};
 const Names<Boundary> boundaries{{"zero", Boundary::zero}, {"inside", Boundary::inside}, {"wrap", Boundary::wrap}};
+const Names<Relation::Method> methods{
+    {"grow", Relation::Method::grow}, {"walk", Relation::Method::walk}, {"hops", Relation::Method::hops}};
 const Names<Lobes> lobe_kinds{{"two", Lobes::two}, {"three", Lobes::three}};
 
 template <class Enum>
@@ -57,6 +59,18 @@ void bind_dictionary(nb::module_& m) {
           "Numbers that features draw, with their cumulative probabilities (empty if all are equally likely); or arrays, so many "
           "for each combination of sizes.");
 
+  nb::class_<Relation>(m, "Relation", "Which indices an atom may hold together, and how sets of them are drawn.")
+      .def(
+          "__init__",
+          [](Relation* self, const std::string& method, const Vector<std::uint64_t>& begin,
+             const Vector<std::uint32_t>& neighbour, const Vector<std::uint64_t>& cumulative, std::uint64_t min_hops,
+             std::uint64_t max_hops) {
+            new (self) Relation(parse(method, methods), to_vector(begin), to_vector(neighbour), to_vector(cumulative), min_hops,
+                                max_hops);
+          },
+          "method"_a, "begin"_a, "neighbour"_a, "cumulative"_a, "min_hops"_a, "max_hops"_a,
+          "The neighbours of each index begin at `begin`; `cumulative` are their weights, summed up (empty if they are equal).");
+
   nb::class_<Dictionary>(m, "Dictionary", "A dictionary, resolved for the shape of a sample.")
       .def(nb::init<std::vector<std::int64_t>, bool, std::vector<View>>(), "shape"_a, "direct"_a, "views"_a)
       .def("set_views", &Dictionary::set_views, "numbers"_a, "Say which views the components added from now on look at.")
@@ -86,6 +100,12 @@ void bind_dictionary(nb::module_& m) {
              const std::vector<bool>& contiguous,
              const Weights& weights) { self.add_patch(extent, parse_all(boundary, boundaries), contiguous, weights); },
           "extent"_a, "boundary"_a, "contiguous"_a, "weights"_a)
+      .def(
+          "add_related",
+          [](Dictionary& self, const Relation& relation, std::int64_t min_size, std::int64_t max_size,
+             const Vector<std::uint64_t>& sizes,
+             const Weights& weights) { self.add_related(relation, min_size, max_size, to_vector(sizes), weights); },
+          "relation"_a, "min_size"_a, "max_size"_a, "sizes"_a, "weights"_a)
       .def(
           "add_haar",
           [](Dictionary& self, const Extent& extent, const std::vector<bool>& lobed, const std::vector<std::string>& lobes) {

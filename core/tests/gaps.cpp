@@ -78,8 +78,8 @@ TEST(deviations_from_the_usual_course_fade) {
 
 TEST(courses_fit_their_samples) {
   const std::vector<double> mean{1, 2};
-  for (const Course& course : {Course{{1}, {1}}, Course{mean, {}}, Course{mean, {1, 1}}, Course{{}, {1}}, Course{{1, missing}, {1}},
-                               Course{mean, {1.5}}, Course{mean, {-0.5}}, Course{mean, {missing}}})
+  for (const Course& course : {Course{{1}, {1}}, Course{mean, {}}, Course{mean, {1, 1}}, Course{{}, {1}},
+                               Course{{1, missing}, {1}}, Course{mean, {1.5}}, Course{mean, {-0.5}}, Course{mean, {missing}}})
     CHECK_THROWS(std::invalid_argument, RowLayout({2}, {Plane{}}, 1, course));
   CHECK(!(RowLayout({2}, {Plane{}}, 1, {mean, {1}}) == RowLayout({2}, {Plane{}}, 1)));
 }

@@ -26,6 +26,7 @@ from morforest._loading import check_trees, is_finite, require, restore
 from morforest._model import Forest
 from morforest._native import core
 from morforest._parallel import runs_elsewhere
+from morforest._portable import Head
 from morforest._progress import Progress
 from morforest._rounds import Boosting
 from morforest._training import (
@@ -370,6 +371,14 @@ class BaseBoosting(BaseEnsemble):
 
     def __setstate__(self, state: Any) -> None:
         restore(self, state, "_forest", check_boosting)
+
+    def _head(self) -> Head:
+        classes = self._classes()
+        if classes is not None:
+            link = "softmax" if len(self._baseline) > 1 else "logistic"
+        else:
+            link = "exponential" if self._fitted_loss == ("poisson",) else "identity"
+        return Head(link, self._baseline, self._exponent, classes)
 
     def _raw(self, X: Any) -> np.ndarray:
         """Return scores before the link function (n, outputs)."""

@@ -16,6 +16,7 @@ from morforest import _validation as validation
 from morforest._attribution import attribute, shaped
 from morforest._auto import best_name, try_dictionaries
 from morforest._data_scale import Sizes
+from morforest._export import Exported
 from morforest._importance import impurity_decrease, split_shares
 from morforest._loading import check_trees, restore
 from morforest._model import Forest
@@ -26,7 +27,7 @@ from morforest._training import TrainingData
 from morforest.dictionary._presets import choose_dictionary, looks_like_series
 
 
-class BaseMorf(BaseEstimator):
+class BaseMorf(Exported, BaseEstimator):
     """What forests, single trees and boosted trees share.
 
     A subclass has the parameters `dictionary`, `data_shape`, `channel_axis`, `align` and

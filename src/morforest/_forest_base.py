@@ -20,6 +20,7 @@ from morforest._grown_trees import GrownTrees
 from morforest._leaf_samples import LeafSamples
 from morforest._model import Forest
 from morforest._outputs import check_output, check_uniform, columns_of, join_labels, slices_of
+from morforest._portable import Head
 from morforest._training import (
     BaggingSettings,
     ForestSettings,
@@ -185,6 +186,9 @@ class BaseTrees(BaseMorf):
                 f"warm_start needs the outputs of the first fit: y has {outputs}, and had "
                 f"{self.n_outputs_}."
             )
+
+    def _head(self) -> Head:
+        return Head("mean", np.zeros(self._fitted().outputs), classes=self._classes())
 
     def _predict_mean(self, X: Any) -> np.ndarray:
         forest = self._fitted()

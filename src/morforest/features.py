@@ -183,6 +183,10 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         self.dictionary_ = plan.dictionary
         return self
 
+    @property
+    def _size(self) -> int:
+        return len(self._atoms)
+
     def _column_type(self) -> np.dtype[Any]:
         try:
             found: np.dtype[Any] | None = np.dtype(self.dtype)
