@@ -26,6 +26,7 @@ from morforest._atom_names import MOST_NAMED, in_columns, name_of
 from morforest._course import UNKNOWN, Course
 from morforest._fixed_point import CellFormat, require_format
 from morforest._native import core
+from morforest._states import stored
 from morforest.dictionary._views import KINDS, RAW, View
 
 OPERATIONS = ("none", "max", "min", "mean", "proportion", "variance", "win")  # as the core counts
@@ -247,6 +248,7 @@ def _no_windows() -> np.ndarray:
     return np.empty((0, 2, 2), dtype=np.uint8)
 
 
+@stored
 @dataclass(eq=False)
 class AtomList:
     """Atoms over one layout.

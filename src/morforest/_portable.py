@@ -8,11 +8,8 @@ leaves say, in the order of the trees, and makes the prediction from the sum, as
 from __future__ import annotations
 
 import math
-import os
-import tempfile
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -264,38 +261,3 @@ def narrow(values: np.ndarray) -> np.ndarray:
         if np.iinfo(name).min <= low and high <= np.iinfo(name).max:
             return values.astype(name)
     return values.astype(np.int64)
-
-
-def write_file(path: Any, content: bytes) -> None:
-    """Write a file whole or not at all: an older one stays until the new one is on the disk."""
-    target = check_path(path)
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)  # temporary files are private, others are as the user wants them
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def check_path(path: Any) -> Path:
-    """Return the path of a file that can be written, before the work on its content."""
-    try:
-        target = Path(os.fsdecode(path))
-    except TypeError:
-        raise TypeError(
-            f"path must be the name of a file, such as 'model', got {path!r}."
-        ) from None
-    if target.is_dir() or not target.name:
-        raise IsADirectoryError(f"path must be the name of a file, got the folder {str(path)!r}.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"path={str(path)!r}: there is no folder {str(target.parent)!r}; make it first."
-        )
-    return target

@@ -16,6 +16,7 @@ import numpy as np
 from morforest._arrays import refusing
 from morforest._loading import check_numbers, require
 from morforest._spatial import fit_whitening
+from morforest._states import stored
 from morforest.dictionary._presets import SHORTEST_SERIES
 from morforest.dictionary._shape import SampleShape
 from morforest.features import AtomFeatures
@@ -175,6 +176,7 @@ def _band(x: np.ndarray, sums: np.ndarray, width: int) -> np.ndarray:
     return found
 
 
+@stored
 class TrialFeatures:
     """The blocks of columns of trials, and the filters and atoms that some of them need."""
 

@@ -16,7 +16,14 @@ from sklearn.base import BaseEstimator
 
 from morforest._course import fill_gaps
 from morforest._native import core
-from morforest._parameters import MAX_COPIES, check_choice, check_integer, is_number
+from morforest._parameters import (
+    MAX_COPIES,
+    check_choice,
+    check_integer,
+    is_number,
+    restore_parameters,
+)
+from morforest._states import stored
 from morforest.dictionary._base import seed_from
 from morforest.dictionary._shape import SampleShape
 
@@ -65,6 +72,9 @@ class _Copies(BaseEstimator):
 
     copies: int
     _draws = 0
+
+    def __setstate__(self, state: Any) -> None:
+        restore_parameters(self, state)
 
     def _check_shape(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
         raise NotImplementedError
@@ -115,6 +125,7 @@ def make_copier(
     return Copier(augment, shape, channel_axis, low, high)
 
 
+@stored
 class ImageCopies(_Copies):
     """Copies of images that are rotated, scaled, sheared and shifted.
 
@@ -207,6 +218,7 @@ class ImageCopies(_Copies):
         undo()
 
 
+@stored
 class SeriesCopies(_Copies):
     """Copies of series that are shifted, stretched, warped in time, and scaled.
 

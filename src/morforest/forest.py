@@ -7,10 +7,12 @@ from typing import Any
 from morforest._forest_base import BaseForest, Classification, Regression
 from morforest._forest_uncertainty import IntervalPrediction, SetPrediction
 from morforest._forest_weights import QuantilePrediction
+from morforest._states import stored
 
 __all__ = ["MorfClassifier", "MorfRegressor"]
 
 
+@stored
 class MorfClassifier(Classification, SetPrediction, BaseForest):
     """A random forest that classifies data with shape.
 
@@ -240,6 +242,7 @@ class MorfClassifier(Classification, SetPrediction, BaseForest):
         self.verbose = verbose
 
 
+@stored
 class MorfRegressor(Regression, QuantilePrediction, IntervalPrediction, BaseForest):
     """A random forest that predicts numbers from data with shape.
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from morforest._forest_base import Classification, Regression
+from morforest._states import stored
 
 __all__ = ["MorfTreeClassifier", "MorfTreeRegressor"]
 
 
+@stored
 class MorfTreeClassifier(Classification):
     """A decision tree that classifies data with shape; it is grown on all samples.
 
@@ -176,6 +178,7 @@ class MorfTreeClassifier(Classification):
         self.random_state = random_state
 
 
+@stored
 class MorfTreeRegressor(Regression):
     """A decision tree that predicts numbers from data with shape; it is grown on all samples.
 

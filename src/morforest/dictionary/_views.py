@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 
 from morforest._native import core
 from morforest._parameters import is_integer, restore_parameters
+from morforest._states import stored
 from morforest.dictionary._shape import SampleShape
 
 __all__ = ["Difference", "Gradient", "Magnitude", "Raw", "Square"]
@@ -111,6 +112,7 @@ class BaseView(BaseEstimator):
         raise NotImplementedError
 
 
+@stored
 class Raw(BaseView):
     """The values themselves.
 
@@ -125,6 +127,7 @@ class Raw(BaseView):
         return [RAW]
 
 
+@stored
 class Square(BaseView):
     """The squares of the values."""
 
@@ -132,6 +135,7 @@ class Square(BaseView):
         return [View("square")]
 
 
+@stored
 class Difference(BaseView):
     """The differences of neighbours along an axis: the next value minus each value.
 
@@ -148,6 +152,7 @@ class Difference(BaseView):
         return [View("difference", _axis("axis", self.axis, shape))]
 
 
+@stored
 class Magnitude(BaseView):
     """The length of an image's gradient: how sharp an edge is, whatever its direction.
 
@@ -165,6 +170,7 @@ class Magnitude(BaseView):
         return [View("magnitude", *_plane(self.axes, shape))]
 
 
+@stored
 class Gradient(BaseView):
     """Edges by their direction: one view for each of several orientations.
 
