@@ -224,6 +224,12 @@ def test_samples_in_blocks_have_the_course_of_their_sample():
     ids=str,
 )
 def test_damaged_courses_are_refused(state):
+    X, y = recordings()
+    model = MorfClassifier(Patch(), n_estimators=2, channel_axis=1, random_state=0)
+    layout = model.fit(with_gaps(X, "random", 0.3), y)._forest.atoms.layout
+    assert type(layout).load(layout.dump()) == layout
+    with pytest.raises(ValueError, match="damaged atoms"):
+        type(layout).load((*layout.dump()[:3], state))
     assert Course.load(((0.0,) * 6, (1.0, 0.5)), (2, 3)).correlation == (1.0, 0.5)
     with pytest.raises(ValueError, match="damaged atoms"):
         Course.load(state, (2, 3))

@@ -514,7 +514,7 @@ def test_tree_offsets_out_of_order_are_refused(forest, change):
 def test_impossible_layouts_are_refused(name, value):
     forest = forest_of("classes")._forest
     layout = forest.atoms.layout
-    parts = dict(zip(("shape", "planes", "ordered_axes", "course"), layout.dump(), strict=True))
+    parts = dict(zip(("shape", "planes", "ordered_axes"), layout.dump(), strict=True))
     assert type(layout).load(tuple(parts.values())) == layout
     state = parts | {name: value}
     with pytest.raises(ValueError, match="damaged"):

@@ -214,14 +214,15 @@ class RowLayout:
 
     def dump(self) -> tuple[Any, ...]:
         """Return what a pickle holds: tuples of numbers and words."""
-        return astuple(self)
+        state = astuple(self)
+        return state if self.course != UNKNOWN else state[:3]
 
     @classmethod
     def load(cls, state: Any) -> RowLayout:
         """Make a layout from what a pickle holds, refusing what makes no sense."""
-        if not isinstance(state, tuple) or len(state) != 4:
+        if not isinstance(state, tuple) or len(state) not in (3, 4):
             raise ValueError("damaged atoms: no layout")
-        shape, planes, ordered, course = state
+        shape, planes, ordered, course = state if len(state) == 4 else (*state, ((), ()))
         lengths = _whole_numbers("shape", shape, 1, MAX_CELLS)
         if not 0 < len(lengths) <= MAX_RANK or math.prod(lengths) > MAX_CELLS:
             raise ValueError(f"damaged atoms: samples of shape {lengths}")
