@@ -29,7 +29,7 @@ from morforest.dictionary import (
     Subset,
     Variance,
 )
-from morforest.dictionary._views import Difference, Gradient, Magnitude, Raw, Square
+from morforest.dictionary._views import Difference, Filter, Gradient, Magnitude, Raw, Square, White
 from morforest.features import AtomFeatures
 from morforest.files import ModelFile, inspect, load
 from morforest.forest import MorfClassifier, MorfRegressor
@@ -47,6 +47,7 @@ __all__ = [
     "ConsistencyReport",
     "DataScaleWarning",
     "Difference",
+    "Filter",
     "Gradient",
     "Graph",
     "GraphFeatures",
@@ -76,6 +77,7 @@ __all__ = [
     "Subset",
     "TreeSplits",
     "Variance",
+    "White",
     "check_consistency_conditions",
     "consistent",
     "fit_blocks",

@@ -184,6 +184,13 @@ def _require_linear(estimator: Any, forest: Forest, method: str) -> None:
             "fit with a dictionary without SharedAtoms, such as Haar() or Patch(), and without "
             "combine",
         )
+    if any(view.filters for view in forest.atoms.layout.views):
+        raise _refusal(
+            estimator,
+            method,
+            f"atoms of its dictionary {dictionary!r} look at filtered channels",
+            "fit with a dictionary without White and Filter, such as Haar() or Patch()",
+        )
     if not forest.atoms.linear:
         found = np.unique(forest.atoms.operation[forest.atoms.operation > 0]).tolist()
         kinds = ", ".join(OPERATIONS[number] for number in found)

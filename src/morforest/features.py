@@ -21,6 +21,7 @@ from morforest._model_file import Saved
 from morforest._native import core
 from morforest._parallel import count_jobs, over_blocks, over_even_parts
 from morforest._sparse import SparseRows
+from morforest._spatial import fit_views
 from morforest._states import stored
 from morforest._table import TrainingTable
 from morforest.dictionary._base import resolve, seed_from
@@ -166,7 +167,7 @@ class AtomFeatures(TransformerMixin, Saved, BaseEstimator):
             X, weights = X[used], weights[used]
             counts = whole_weights(weights) if weights.sum() <= MOST_REPEATED else None
         chosen = choose_dictionary(self.dictionary, shape, self.channel_axis)
-        plan = resolve(chosen, shape, self.channel_axis)
+        plan = fit_views(resolve(chosen, shape, self.channel_axis), X, counts)
         plan = replace(plan, dictionary=clone(plan.dictionary))  # later changes must not reach it
         key = seed_from(self.random_state)
         cell_format, cells = choose_format(X, plan.bounds, plan.has_order)

@@ -489,8 +489,8 @@ class Variance(Boxes):
         squares = [view.squared() for view in views]
         if None in squares:
             raise ValueError(
-                "views of Variance must be Raw(), Difference() or a list of these, got "
-                f"{self.views!r}."
+                "views of Variance must be Raw(), Difference(), White(), Filter() or a list of "
+                f"these, got {self.views!r}."
             )
         return (*views, *[square for square in squares if square is not None])
 
