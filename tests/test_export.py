@@ -14,6 +14,7 @@ from morforest import (
     Axis,
     DataScaleWarning,
     Difference,
+    Filter,
     Gradient,
     Graph,
     Haar,
@@ -34,7 +35,6 @@ from morforest import (
     Square,
     Subset,
     Variance,
-    White,
 )
 
 
@@ -448,8 +448,8 @@ REFUSED = {
         r"SharedAtoms\(.* shares.*such as Haar",
     ),
     "filters": (
-        lambda X, y: forest(Patch(views=White(axis=0))).fit(X, y),
-        "look at filtered channels.*without White",
+        lambda X, y: forest(Patch(views=Filter(np.eye(9), axis=0))).fit(X, y),
+        r"Patch\(views=Filter\(.*filtered channels.*such as Haar",
     ),
     "gaps": (lambda X, y: forest().fit(with_gaps(X), y), "missing values.*SimpleImputer"),
     "outputs": (lambda X, y: forest().fit(X, np.stack([y, y], 1)), "2 outputs.*one classifier"),
