@@ -151,10 +151,11 @@ def seen(image, directions):
 def on_sphere(image, turn):
     """Return an image on the vertices and on the map, after a rotation."""
     both = np.concatenate([vertices(), map_directions()]) @ turn
-    values = seen(image.astype(np.float64), both).round()
+    values = seen(image.astype(np.float64), both).round().astype(np.uint8)
     return values[:VERTICES], values[VERTICES:].reshape(MAP)
 
 
+@functools.lru_cache(5)
 def sphere(seed):
     random = np.random.default_rng(seed)
     X, y, X_test, y_test = drawn_digits(random)
