@@ -20,7 +20,7 @@ PYTHON_DIRS := src tests examples benchmarks experiments measuring
 # All files of the tree, new ones too, but none that git ignores.
 FILES = $(wildcard $(shell git ls-files --cached --others --exclude-standard))
 CXX_FILES = $(filter %.hpp %.cpp,$(FILES))
-TEXT_FILES = $(filter-out %.png %.svg %.npz %.pickle,$(FILES))
+TEXT_FILES = $(filter-out %.png %.svg %.npz %.pickle %.safetensors,$(FILES))
 
 # What goes into the wheel: the package is built again when one of these is newer.
 SOURCES := pyproject.toml CMakeLists.txt \

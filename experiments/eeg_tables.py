@@ -77,8 +77,9 @@ class Scores:
         return float(np.mean([self.mean(*place) for place in zip(self.main, best, strict=True)]))
 
     def best(self, data, classifiers):
-        """Return the classifier of the highest mean score, or None."""
-        known = [name for name in classifiers if self.of(data, name)]
+        """Return the classifier of the highest mean score over all folds, or None."""
+        folds = max(len(rows) for (name, _), rows in self.cells.items() if name == data)
+        known = [name for name in classifiers if len(self.of(data, name)) == folds]
         return max(known, key=lambda name: self.mean(data, name), default=None)
 
     # --- tables -----------------------------------------------------------------------------------
@@ -136,15 +137,20 @@ class Scores:
         return tables.markdown(header, lines)
 
     def strongest(self):
-        """Return, set by set, the strongest peer beside the best of ours."""
+        """Return, set by set, the strongest peer beside our default, and the best of our others."""
+        others = [name for name in self.ours if name != DEFAULT]
         lines = []
         for data, about in self.sets.items():
-            peer, ours = (self.best(data, names) for names in (self.peers, self.ours))
-            cells = [
-                "" if name is None else f"{self.text(data, name)} ({name})" for name in (peer, ours)
-            ]
-            lines.append([f"{about.title}, {about.score}", *cells])
-        return tables.markdown(["", "strongest peer", "best of ours"], lines)
+            names = (
+                self.best(data, self.peers),
+                self.best(data, [DEFAULT]),
+                self.best(data, others),
+            )
+            texts = [name and f"{self.text(data, name)} ({name})" for name in names]
+            texts[1] = texts[1] and self.text(data, DEFAULT)
+            lines.append([f"{about.title}, {about.score}", *(text or "" for text in texts)])
+        header = ["", "strongest peer", f"our default, *{DEFAULT}*", "best of our others"]
+        return tables.markdown(header, lines)
 
     # --- targets ----------------------------------------------------------------------------------
 

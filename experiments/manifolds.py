@@ -80,7 +80,8 @@ PLAINEST = {
     "SPORF": Method(lambda split: SparseOblique()),
 }
 KERNEL = "SVM, shortest paths"
-IN_PLACE = "MORF, pixels in place"
+UNSHUFFLED = ", pixels in place"
+IN_PLACE = f"MORF{UNSHUFFLED}"
 LEARNED = "Similarity.from_data"
 METHODS = {
     SCALP: {
@@ -183,7 +184,7 @@ def figures(csvs, pngs):
     for name in SETS:
         found = [row for row in rows if row["data"] == name]
         if found:
-            text = f"{table(name, found)}\n{facts(found)}{ratio(found)}\n"
+            text = f"{table(name, found)}\n{facts(found)}{shuffling(found)}\n"
             write_whole(Path(csvs) / f"manifold-{name}.md", text)
 
 
@@ -216,16 +217,21 @@ def difference(own, others):
     return verdicts.difference(*pair).text()
 
 
-def ratio(rows):
-    """Say how near a learned manifold comes to the true one, where both were tried."""
-    errors = {
-        name: np.mean([row["error"] for row in rows if row["classifier"] == name] or [np.nan])
-        for name in (LEARNED, IN_PLACE)
-    }
-    if np.isnan([*errors.values()]).any():
-        return ""
-    share = errors[LEARNED] / errors[IN_PLACE]
-    return f" The error of {LEARNED} is {share:.2f} times that of {IN_PLACE}."
+def shuffling(rows):
+    """Say what shuffling costs, and how near the learned manifold comes to the true one."""
+    errors = {}
+    for row in rows:
+        errors.setdefault(row["classifier"], {})[row["repeat"]] = row["error"]
+    costs = [
+        f"{name} {difference(errors[f'{name}{UNSHUFFLED}'], errors[name])}"
+        for name in ("RF", "SPORF", "MORF")
+        if name in errors and f"{name}{UNSHUFFLED}" in errors
+    ]
+    text = f" In place, better than shuffled by: {'; '.join(costs)}." if costs else ""
+    if LEARNED in errors and any(errors.get(IN_PLACE, {}).values()):
+        learned, true = (np.mean([*errors[name].values()]) for name in (LEARNED, IN_PLACE))
+        text += f" The error of {LEARNED} is {learned / true:.2f} times that of {IN_PLACE}."
+    return text
 
 
 def facts(rows):

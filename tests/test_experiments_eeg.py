@@ -244,6 +244,15 @@ def test_differences_name_the_strongest_peer():
     assert "(ridge)" in strongest
 
 
+def test_only_those_with_all_folds_can_be_strongest():
+    table = scores({"sLDA": (0.8, 0.7, 0.3), eeg_tables.DEFAULT: (0.7, 0.7, 0.4)})
+    rows = [*table.rows, {**table.rows[0], "classifier": "MDM", "score": 0.99}]
+    again = eeg_tables.Scores(rows, SETS, tuple(SETS))
+    assert again.best("finger", ("sLDA", "MDM")) == "sLDA"
+    line = again.strongest().split("\n")[2]
+    assert line == "| finger, AUC | .800 ± .127 (sLDA) | .700 ± .127 |  |"
+
+
 def test_the_highest_score_of_each_column_is_bold():
     table = scores({"sLDA": (0.8, 0.7, 0.3), "ridge": (0.9, 0.6, None)}).scores()
     lines = {line.split(" | ")[0].strip("| "): line for line in table.split("\n")}

@@ -11,7 +11,8 @@ from morforest._c import LONGEST_PREFIX, PREFIX, c_header
 from morforest._js import js_module
 from morforest._model import Forest
 from morforest._onnx import DTYPES, onnx_file
-from morforest._portable import Head, check_path, portable, write_file
+from morforest._portable import Head, portable
+from morforest._writing import check_path, write_file
 
 
 class Exported:

@@ -8,11 +8,8 @@ leaves say, in the order of the trees, and makes the prediction from the sum, as
 from __future__ import annotations
 
 import math
-import os
-import tempfile
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +18,8 @@ from morforest._arrays import widen
 from morforest._atoms import OPERATIONS, RowLayout
 from morforest._fixed_point import extra_bits
 from morforest._model import Forest
+
+LONGEST_WORDS = 80  # of a dictionary in an error
 
 
 @dataclass(frozen=True)
@@ -177,15 +176,21 @@ def portable(
 
 def _require_linear(estimator: Any, forest: Forest, method: str) -> None:
     """Raise unless each split compares a weighted sum of features of the sample or its views."""
-    dictionary = getattr(estimator, "dictionary_", None)
+    dictionary = _words(estimator)
     if forest.columns is not None:
         raise _refusal(
             estimator,
             method,
-            f"its trees split on columns that {dictionary!r} or combine made of all training "
-            "samples",
-            "fit with a dictionary without SharedAtoms, such as Haar() or Patch(), and without "
-            "combine",
+            f"its dictionary {dictionary} shares atoms among all trees, which split on columns "
+            "made of them",
+            "fit with a dictionary without SharedAtoms, such as Haar() or Patch()",
+        )
+    if any(view.filters for view in forest.atoms.layout.views):
+        raise _refusal(
+            estimator,
+            method,
+            f"atoms of its dictionary {dictionary!r} look at filtered channels",
+            "fit with a dictionary without White and Filter, such as Haar() or Patch()",
         )
     if not forest.atoms.linear:
         found = np.unique(forest.atoms.operation[forest.atoms.operation > 0]).tolist()
@@ -193,9 +198,17 @@ def _require_linear(estimator: Any, forest: Forest, method: str) -> None:
         raise _refusal(
             estimator,
             method,
-            f"atoms of its dictionary {dictionary!r} are not weighted sums (but {kinds})",
+            f"atoms of its dictionary {dictionary} are not weighted sums (but {kinds})",
             "fit with a dictionary without pool and Variance, such as Haar() or Kernel()",
         )
+
+
+def _words(estimator: Any) -> str:
+    """Return the dictionary as the user gave it, or as the fit chose it, in one line."""
+    given = estimator.dictionary
+    chosen = given is None or (isinstance(given, str) and given == "auto")
+    words = " ".join(repr(estimator.dictionary_ if chosen else given).split())
+    return words if len(words) <= LONGEST_WORDS else f"{words[:LONGEST_WORDS]}..."
 
 
 def _require_votes(estimator: Any, forest: Forest, method: str) -> None:
@@ -264,38 +277,3 @@ def narrow(values: np.ndarray) -> np.ndarray:
         if np.iinfo(name).min <= low and high <= np.iinfo(name).max:
             return values.astype(name)
     return values.astype(np.int64)
-
-
-def write_file(path: Any, content: bytes) -> None:
-    """Write a file whole or not at all: an older one stays until the new one is on the disk."""
-    target = check_path(path)
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)  # temporary files are private, others are as the user wants them
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def check_path(path: Any) -> Path:
-    """Return the path of a file that can be written, before the work on its content."""
-    try:
-        target = Path(os.fsdecode(path))
-    except TypeError:
-        raise TypeError(
-            f"path must be the name of a file, such as 'model', got {path!r}."
-        ) from None
-    if target.is_dir() or not target.name:
-        raise IsADirectoryError(f"path must be the name of a file, got the folder {str(path)!r}.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"path={str(path)!r}: there is no folder {str(target.parent)!r}; make it first."
-        )
-    return target

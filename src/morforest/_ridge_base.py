@@ -23,7 +23,9 @@ from morforest._loading import (
     require,
     restore,
 )
+from morforest._model_file import Saved
 from morforest._parallel import over_rows
+from morforest._states import stored
 from morforest._trials import TrialFeatures
 from morforest._validation import check_samples
 from morforest.dictionary import Axis
@@ -42,6 +44,7 @@ BLOCK_VALUES = 1 << 22  # of atoms of samples to predict, held in float64 at a t
 CALL_VALUES = 1 << 17  # computed per call of the core
 
 
+@stored
 class RidgeBlock(NamedTuple):
     """A block of columns that a ridge estimator tried."""
 
@@ -106,7 +109,7 @@ def _check_penalties(estimator: Any) -> None:
     )
 
 
-class AtomRidge(BaseEstimator):
+class AtomRidge(Saved, BaseEstimator):
     """What both estimators share: drawing, standardising and weighting atoms."""
 
     dictionary: Any

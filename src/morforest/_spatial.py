@@ -7,9 +7,14 @@ the trials; targets play no part in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+
+from morforest._native import core
+from morforest.dictionary._base import ResolvedDictionary
+from morforest.dictionary._views import filters_of
 
 SHRINKAGE = 0.05
 MOST_BITS = 24  # of values whose products are added up
@@ -19,6 +24,61 @@ LOW_BITS = 26
 MOST_TRIALS = 1 << 14  # whose halves of sums stay below 2^62
 
 Trials = Callable[[slice], np.ndarray]  # returns some trials (n, channels, steps) in float64
+
+
+def fit_views(
+    resolved: ResolvedDictionary, X: np.ndarray, weights: np.ndarray | None
+) -> ResolvedDictionary:
+    """Fit the filters of a dictionary's views to flat rows."""
+    unfitted = resolved.unfitted()
+    if not unfitted:
+        return resolved
+    weights = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=np.float64)
+    used = np.flatnonzero(weights)
+    rows, weights = X if len(used) == len(X) else X[used], weights[used]
+    found: dict[tuple[int, float], tuple[int, ...]] = {}
+    for view in unfitted:
+        key = view.axis, view.shrinkage
+        if key not in found:
+            found[key] = _fit_filters(resolved.shape, rows, weights, *key)
+    fitted = ((view, view.fitted(found[view.axis, view.shrinkage])) for view in unfitted)
+    return replace(resolved, fitted=tuple(fitted))
+
+
+def _fit_filters(
+    shape: tuple[int, ...], rows: np.ndarray, weights: np.ndarray, axis: int, shrinkage: float
+) -> tuple[int, ...]:
+    """Return filters along an axis, for whitened channels as large as the channels are on average.
+
+    The other axes are one axis of steps.
+    """
+
+    def trials(part: slice) -> np.ndarray:
+        return as_trials(rows[part], shape, axis)
+
+    covariance, _ = mean_covariance(trials, len(rows), weights)
+    channels = shape[axis]
+    level = max(float(np.trace(covariance)) / channels, 0.0)
+    root = inverse_root(covariance, shrinkage, channels)
+    return filters_of(root * (np.sqrt(level) if level > 0 else 1.0))
+
+
+def as_trials(rows: np.ndarray, shape: tuple[int, ...], axis: int) -> np.ndarray:
+    """Return flat rows as trials (n, channels, steps) in float64, with missing values filled in.
+
+    They are filled in along the steps; channels without any value are zero.
+    """
+    x = np.asarray(rows, dtype=np.float64).reshape(-1, *shape)
+    x = np.ascontiguousarray(np.moveaxis(x, 1 + axis, 1)).reshape(len(x), shape[axis], -1)
+    missing = np.isnan(x).any(axis=2)
+    if not missing.any():
+        return x
+    x, steps = x.copy(), np.arange(x.shape[2])
+    for trial, channel in np.argwhere(missing):
+        line = x[trial, channel]
+        known = ~np.isnan(line)
+        line[~known] = np.interp(steps[~known], steps[known], line[known]) if known.any() else 0.0
+    return x
 
 
 def fit_whitening(
@@ -64,11 +124,12 @@ def inverse_root(covariance: np.ndarray, shrinkage: float, most: int) -> np.ndar
     if not level > 0:
         return np.eye(min(channels, most), channels)
     shrunk = (1 - shrinkage) * covariance + shrinkage * level * np.eye(channels)
-    values, vectors = np.linalg.eigh(shrunk)
-    values = np.maximum(values, level * np.finfo(np.float64).eps)
+    least = level * float(np.finfo(np.float64).eps)
     if channels <= most:
-        root: np.ndarray = (vectors / np.sqrt(values)) @ vectors.T
+        root: np.ndarray = core.inverse_root(shrunk, least).reshape(channels, channels)
         return root
+    values, vectors = np.linalg.eigh(shrunk)
+    values = np.maximum(values, least)
     leading = vectors[:, -most:]
     leading = leading * np.sign(leading[np.abs(leading).argmax(axis=0), range(most)])
     filters: np.ndarray = (leading / np.sqrt(values[-most:])).T

@@ -15,7 +15,8 @@ import numpy as np
 
 from morforest._arrays import refusing
 from morforest._loading import check_numbers, require
-from morforest._spatial import fit_whitening
+from morforest._spatial import as_trials, fit_whitening
+from morforest._states import stored
 from morforest.dictionary._presets import SHORTEST_SERIES
 from morforest.dictionary._shape import SampleShape
 from morforest.features import AtomFeatures
@@ -175,6 +176,7 @@ def _band(x: np.ndarray, sums: np.ndarray, width: int) -> np.ndarray:
     return found
 
 
+@stored
 class TrialFeatures:
     """The blocks of columns of trials, and the filters and atoms that some of them need."""
 
@@ -272,8 +274,10 @@ class TrialFeatures:
 
     def _read(self, name: str, x: np.ndarray, some: slice) -> np.ndarray:
         if name in self._atoms:
-            rows = np.ascontiguousarray(x.reshape(len(x), -1))
-            return self._atoms[name]._reader(rows, some)(slice(0, len(x)))
+            atoms = self._atoms[name]
+            every = some == slice(0, atoms._size)  # whose atoms the core has at hand
+            read = atoms._reader(x.reshape(len(x), -1), None if every else some)
+            return read(slice(0, len(x)))
         return self._block(name).read(x)[:, some]
 
     def _block(self, name: str) -> InPlace | Products:
@@ -292,12 +296,7 @@ class TrialFeatures:
         return {name: x if name in ("raw", "pooled") else white for name in names}
 
     def _trials(self, rows: np.ndarray) -> np.ndarray:
-        """Return flat rows as trials (n, channels, steps), with missing values filled in."""
-        x = np.asarray(rows, dtype=np.float64).reshape(-1, *self.data_shape_)
-        x = np.moveaxis(x, 1 + self._axis, 1)
-        if np.isnan(x).any():
-            x = _filled(x)
-        return np.ascontiguousarray(x)
+        return as_trials(rows, self.data_shape_, self._axis)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Say what each column is."""
@@ -366,14 +365,3 @@ class TrialFeatures:
                 and atoms.data_shape_ == self._shape_of(name),
                 f"the atoms of the block {name}",
             )
-
-
-def _filled(x: np.ndarray) -> np.ndarray:
-    """Fill missing values in along time; channels without any value are zero."""
-    x = x.copy()
-    steps = np.arange(x.shape[2])
-    for trial, channel in np.argwhere(np.isnan(x).any(axis=2)):
-        line = x[trial, channel]
-        known = ~np.isnan(line)
-        line[~known] = np.interp(steps[~known], steps[known], line[known]) if known.any() else 0.0
-    return x

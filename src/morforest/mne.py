@@ -234,7 +234,7 @@ def plot_maps(
     figure = _draw(maps, names, trials, spans, label)
     curve = figure.axes[0]
     curve.plot(trials.times, values.mean(axis=0), color="0.2")
-    curve.set(xlabel="time (s)", ylabel=f"{label},\nmean of channels", xlim=trials.times[[0, -1]])
+    curve.set(xlabel="time (s)", ylabel="mean of channels", xlim=trials.times[[0, -1]])
     return figure
 
 
@@ -271,8 +271,8 @@ def _draw(
     if spans:
         curve = figure.add_subplot(grid[0, :])
         curve.spines[["top", "right"]].set_visible(False)
-        for number, span in enumerate(spans):
-            curve.axvspan(*span, color=("0.93", "0.97")[number % 2], linewidth=0)
+        for number, (start, end) in enumerate(spans):
+            curve.axvspan(start, end, color=("0.93", "0.97")[number % 2], linewidth=0)
     below = [figure.add_subplot(grid[-1, i]) for i in range(len(names))]
     for axes, column, name in zip(below, maps.T, names, strict=True):
         image, _ = mne.viz.plot_topomap(

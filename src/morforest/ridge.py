@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from morforest import _parameters as check
 from morforest._leave_one_out import fit_slope, log_probabilities
 from morforest._ridge_base import AtomRidge
+from morforest._states import stored
 from morforest._validation import (
     check_classes,
     check_groups,
@@ -23,6 +24,7 @@ from morforest._validation import (
 __all__ = ["AtomRidgeClassifier", "AtomRidgeRegressor"]
 
 
+@stored
 class AtomRidgeClassifier(ClassifierMixin, AtomRidge):
     """A ridge classifier over thousands of random atoms, as MiniRocket is for series.
 
@@ -304,6 +306,7 @@ class AtomRidgeClassifier(ClassifierMixin, AtomRidge):
         return log_probabilities(self._predicted(X), 1 / self.temperature_)
 
 
+@stored
 class AtomRidgeRegressor(RegressorMixin, AtomRidge):
     """A ridge regressor over thousands of random atoms.
 
