@@ -14,6 +14,7 @@ from morforest import (
     Axis,
     DataScaleWarning,
     Difference,
+    Filter,
     Gradient,
     Graph,
     Haar,
@@ -445,6 +446,10 @@ REFUSED = {
     "shared": (
         lambda X, y: forest(SharedAtoms(Haar(), 50)).fit(X, y),
         r"SharedAtoms\(.* shares.*such as Haar",
+    ),
+    "filters": (
+        lambda X, y: forest(Patch(views=Filter(np.eye(9), axis=0))).fit(X, y),
+        r"Patch\(views=Filter\(.*filtered channels.*such as Haar",
     ),
     "gaps": (lambda X, y: forest().fit(with_gaps(X), y), "missing values.*SimpleImputer"),
     "outputs": (lambda X, y: forest().fit(X, np.stack([y, y], 1)), "2 outputs.*one classifier"),
