@@ -121,8 +121,8 @@ def main():
         print(f"{words}: measured", flush=True)
     table = markdown(("model", "saved as", "bytes", "save, CPU-ms", "load, CPU-ms"), lines)
     facts = (
-        f"{name}. `{{command}}`, {{date}}, commit {{commit}}, {{cpu_model}}, {{cores}} cores, load {{load_at_start}} "
-        f"at the start; morforest {morforest.__version__}, NumPy {np.__version__}, scikit-learn "
+        f"{name}. `{{command}}`, {{date}}, commit {{commit}}, {{cpu_model}}, {{cores}} cores, load "
+        f"{{load_at_start}} at the start; morforest {morforest.__version__}, NumPy {np.__version__}, scikit-learn "
         f"{sklearn.__version__}."
     ).format_map(run)
     text = f"# Model files beside pickles\n\n{NOTE}\n\nThe images are {facts}\n\n{table}"
