@@ -122,8 +122,8 @@ def main():
     table = markdown(("model", "saved as", "bytes", "save, CPU-ms", "load, CPU-ms"), lines)
     facts = (
         f"{name}. `{{command}}`, {{date}}, commit {{commit}}, {{cpu_model}}, {{cores}} cores, load "
-        f"{{load_at_start}} at the start; morforest {morforest.__version__}, NumPy {np.__version__}, scikit-learn "
-        f"{sklearn.__version__}."
+        f"{{load_at_start}} at the start; morforest {morforest.__version__}, "
+        f"NumPy {np.__version__}, scikit-learn {sklearn.__version__}."
     ).format_map(run)
     text = f"# Model files beside pickles\n\n{NOTE}\n\nThe images are {facts}\n\n{table}"
     write_whole(output / "files.md", text)
