@@ -204,8 +204,8 @@ def test_a_summary_keeps_no_block_alive():
     for field in fields(found):
         part = getattr(found, field.name)
         assert not (isinstance(part, np.ndarray) and np.may_share_memory(part, X)), field.name
-    empty = found.gap
-    assert empty.base is None and empty.shape == (0, 48)
+    assert found.gap.base is None
+    assert found.gap.shape == (0, 48)
 
 
 # --- mistakes --------------------------------------------------------------------------------
