@@ -140,7 +140,7 @@ EACH_DICTIONARY = {
         (None, 2), (None, 3), boundary="wrap", along={0: Graph(np.eye(4, k=1), 2, 3)}, weights=bumps
     ),
     "pooled along": Patch(
-        (1, None), (3, None), along={1: Graph(np.eye(3, k=1))}, pool=["max", "ppv"]
+        (1, None), (3, None), along={1: Graph(np.eye(3, k=1))}, pool=["max", "proportion"]
     ),
     "haar": Haar(),
     "pair": Pair(1, 2, reach=2),
