@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test smoke bench bench-quick paper paper-quick beyond beyond-quick theory theory-quick data-quality data-quality-quick figures format clean lint types native pytest oldest
+.PHONY: help demo test smoke bench bench-quick paper paper-quick beyond beyond-quick theory theory-quick data-quality data-quality-quick eeg eeg-quick figures format clean lint types native pytest oldest
 
 BIN := .venv/bin
 # Errors only: each step says what it does in a line of its own.
@@ -20,7 +20,7 @@ PYTHON_DIRS := src tests examples benchmarks experiments measuring
 # All files of the tree, new ones too, but none that git ignores.
 FILES = $(wildcard $(shell git ls-files --cached --others --exclude-standard))
 CXX_FILES = $(filter %.hpp %.cpp,$(FILES))
-TEXT_FILES = $(filter-out %.png %.svg %.npz %.pickle,$(FILES))
+TEXT_FILES = $(filter-out %.png %.svg %.npz %.pickle %.safetensors,$(FILES))
 
 # What goes into the wheel: the package is built again when one of these is newer.
 SOURCES := pyproject.toml CMakeLists.txt \
@@ -70,6 +70,12 @@ data-quality: .venv-paper/.paper ## Compare methods for missing values and unequ
 data-quality-quick: .venv-paper/.paper ## The same at a small scale
 	@.venv-paper/bin/python -m experiments.paper --data-quality --quick --jobs $(JOBS) $(DATA_QUALITY)
 
+eeg: .venv-eeg/.eeg ## Compare with the classifiers of neuroscience on EEG; options: EEG="--match set=finger"
+	@.venv-eeg/bin/python -m experiments.paper --eeg --jobs $(JOBS) $(EEG)
+
+eeg-quick: .venv-eeg/.eeg ## The same at a small scale
+	@.venv-eeg/bin/python -m experiments.paper --eeg --quick --jobs $(JOBS) $(EEG)
+
 figures: .venv/.demo ## Redraw all figures and tables of these experiments from stored results, without training
 	@$(BIN)/python -m experiments.paper --figures $(PAPER)
 
@@ -79,7 +85,7 @@ format: .venv/.test ## Format Python and C++ code
 	@$(BIN)/clang-format -i --style=file $(CXX_FILES)
 
 clean: ## Remove everything that make has made
-	rm -rf .venv .venv-oldest .venv-paper .venv-theory .venv-peers .benchmarks benchmarks/results/quick experiments/results/quick build demo_output .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-paper .venv-theory .venv-eeg .venv-peers .benchmarks benchmarks/results/quick experiments/results/quick build demo_output .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- set-up ---------------------------------------------------------------------------------------
@@ -102,6 +108,11 @@ clean: ## Remove everything that make has made
 .venv-theory/.made:
 	@echo "== environment: .venv-theory"
 	@$(PYTHON) -m venv .venv-theory
+	@touch $@
+
+.venv-eeg/.made:
+	@echo "== environment: .venv-eeg"
+	@$(PYTHON) -m venv .venv-eeg
 	@touch $@
 
 # One wheel serves every environment, so the core is compiled once.
@@ -142,6 +153,11 @@ endef
 .venv-theory/.theory: $(WHEEL_DIR)/.built experiments/theory.lock | .venv-theory/.made
 	@echo "== installing the package and what the experiments on the theory need"
 	$(call install,.venv-theory/bin/python,[theory],--constraint experiments/theory.lock)
+	@touch $@
+
+.venv-eeg/.eeg: $(WHEEL_DIR)/.built experiments/eeg.lock | .venv-eeg/.made
+	@echo "== installing the package and what the experiments on EEG need (PyTorch is large)"
+	$(call install,.venv-eeg/bin/python,[eeg],--constraint experiments/eeg.lock)
 	@touch $@
 
 # --- the parts of make test, in the order in which they run -------------------------------------

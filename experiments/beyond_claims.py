@@ -12,6 +12,7 @@ from experiments import (
     beyond_simulations,
     beyond_tables,
     beyond_volumes,
+    eeg,
     realdata,
     simulations,
 )
@@ -56,15 +57,37 @@ def write(csvs):
     studies = load(csvs)
     if not any(studies.values()):
         return
+    wider = with_eeg(studies, csvs)
     for name, (header, lines) in {
         "beyond-claims": (["claim", "target", "found", "met"], claims(studies)),
-        "beyond-contests": contests(studies),
-        "beyond-losses": lost(studies),
-        "choose-errors": choice(studies, "loss", tables.rate),
-        "choose-seconds": choice(studies, "train_seconds", "{:.3g}".format),
-        "best": plain_and_best(studies),
+        "beyond-contests": contests(wider),
+        "beyond-losses": lost(wider),
+        "choose-errors": choice(wider, "loss", tables.rate),
+        "choose-seconds": choice(wider, "train_seconds", "{:.3g}".format),
+        "best": plain_and_best(wider),
     }.items():
         write_whole(csvs / f"{name}.md", tables.markdown(header, lines))
+
+
+def with_eeg(studies, csvs):
+    """Return the studies with the finger movements of `make eeg`, whose peers are stronger.
+
+    They have the same split as those of the series. What both have measured is not added.
+    """
+    found = studies["series"]
+    known = {row["classifier"] for row in found if row["data"] == "finger"}
+    more = [
+        {
+            **row,
+            "data": "finger",
+            "repeat": row["fold"],
+            "n": row["train_rows"],
+            "loss": 1 - row["accuracy"],
+        }
+        for row in eeg.rows(csvs)
+        if row["set"] == "finger" and row["classifier"] not in known
+    ]
+    return {**studies, "series": found + more} if known else studies
 
 
 # --- claims ---------------------------------------------------------------------------------------
@@ -303,6 +326,7 @@ COLUMNS = {
     "boosting": ("boosting image", "boosting series", "boosting auto", "boosting"),
     "boosting, copies": ("boosting image + copies",),
     "ridge": ("ridge",),
+    'ridge, "eeg"': ("ridge eeg",),
 }
 
 

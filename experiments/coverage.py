@@ -149,7 +149,7 @@ def our_sets(X, y, X_test, seed):
 
     model = MorfClassifier(Axis(), n_estimators=TREES, keep_samples=True, random_state=seed)
     model.fit(X, y)
-    return [model.predict_set(X_test, level) for level in LEVELS]
+    return [model.predict_set(X_test, level, allow_empty=True) for level in LEVELS]
 
 
 def boosted_intervals(X, y, X_test, seed):

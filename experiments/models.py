@@ -82,7 +82,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             spread = X.std(axis=axes, keepdims=True, dtype=np.float64)
             # Values that are all equal stay zero.
             self.spread_ = np.where(spread > 0, spread, 1.0)
-        rows = self._ready(X)
+        rows = self.ready(X)
         with threadpool_limits(self.threads), warnings.catch_warnings():
             # The paper's numbers of iterations are part of its hyperparameters.
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -91,11 +91,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         with threadpool_limits(self.threads):
-            return self.classes_[self.model_.predict(self._ready(X))]
+            return self.classes_[self.model_.predict(self.ready(X))]
 
     def predict_proba(self, X):
         """Return probabilities, or for models without them scores between 0 and 1 to rank by."""
-        rows = self._ready(X)
+        rows = self.ready(X)
         with threadpool_limits(self.threads):
             if hasattr(self.model_, "predict_proba"):
                 return self.model_.predict_proba(rows)
@@ -104,7 +104,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
             return expit(np.column_stack([-scores, scores]))
         return softmax(scores, axis=1)
 
-    def _ready(self, X):
+    def ready(self, X):
+        """Return samples as the model takes them."""
         X = np.asarray(X)
         if X.shape[1:] != self.shape_:
             raise ValueError(f"X has samples of shape {X.shape[1:]}, fitted were {self.shape_}.")

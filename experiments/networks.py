@@ -143,7 +143,7 @@ class ConvNet(ClassifierMixin, BaseEstimator):
         train, held_out = hold_out(y, self.validation, self.random_state)
         inputs, targets = self._tensor(X), torch.from_numpy(y)
         with private_state(self.threads, self.random_state):
-            network = build(self.layers, self.dims, self.shape_, len(self.classes_))
+            network = self._network(len(self.classes_))
             self.network_ = network
             self.losses_, self.updates_ = [], 0
             if len(held_out):
@@ -162,6 +162,9 @@ class ConvNet(ClassifierMixin, BaseEstimator):
             self.network_.eval()
             scores = [self.network_(part) for part in inputs.split(ROWS_AT_ONCE)]
             return torch.softmax(torch.cat(scores).double(), dim=1).numpy()
+
+    def _network(self, classes) -> nn.Module:
+        return build(self.layers, self.dims, self.shape_, classes)
 
     def _tensor(self, X) -> Tensor:
         if X.shape[1:] != self.shape_:

@@ -66,6 +66,21 @@ CLASSIFIERS = {
     "HistGradientBoosting": {"color": "#386641", "linewidth": 1.4, "marker": "D"},
     "MiniRocket": {"color": "#343a40", "linewidth": 1.6, "marker": "*"},
     "ConvNet": {"color": "#1d2d44", "linewidth": 2.2, "linestyle": (0, (4, 1)), "marker": "*"},
+    # Of EEG.
+    "forest eeg": {"color": "#e07a1f", "linewidth": 2.2, "marker": "h"},
+    "boosting eeg": {"color": "#14746f", "linewidth": 2.4, "marker": "s"},
+    "ridge eeg": {"color": "#d1495b", "linewidth": 2.8, "marker": "o"},
+    "sLDA": {"color": "0.68", "marker": "v"},
+    "Xdawn + sLDA": {"color": "0.45", "marker": "<"},
+    "CSP + LDA": {"color": "0.76", "marker": ">"},
+    "tangent space + LR": {"color": "#7b5ea7", "marker": "^"},
+    "tangent space + LR, evoked": {"color": "#4a2f7d", "marker": "^"},
+    "MDM": {"color": "#9fb8d8", "marker": "d"},
+    "MDM, evoked": {"color": "#5b86b8", "marker": "d"},
+    "MDM, frequencies told": {"color": "#2d5382", "marker": "d"},
+    "TRCA, one band": {"color": "#8fb996", "marker": "P"},
+    "TRCA, filter bank": {"color": "#386641", "marker": "P"},
+    "EEGNet": {"color": "#1d2d44", "marker": "X"},
 }
 PUBLISHED = {"color": "#7d1128", "linestyle": ":", "linewidth": 1.4, "marker": "x", "zorder": 6}
 FORESTS = ("MORF", "SPORF", "RF")

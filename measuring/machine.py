@@ -20,6 +20,8 @@ LIBRARIES = (
     "aeon",
     "mapie",
     "quantile-forest",
+    "mne",
+    "pyriemann",
 )
 
 

@@ -38,6 +38,8 @@ TARGETS = {
     "theory-quick": {"THEORY": "--tiny"},
     "data-quality": {"DATA_QUALITY": "--tiny"},
     "data-quality-quick": {"DATA_QUALITY": "--tiny"},
+    "eeg": {"EEG": "--tiny"},
+    "eeg-quick": {"EEG": "--tiny"},
     "format": {},
     "smoke": {"SMOKE": "--list"},
     "clean": {},

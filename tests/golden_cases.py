@@ -13,6 +13,7 @@ from morforest import (
     Atoms,
     Axis,
     Difference,
+    Filter,
     Gradient,
     Graph,
     Haar,
@@ -35,6 +36,7 @@ from morforest import (
     Square,
     Subset,
     Variance,
+    White,
     consistent,
 )
 from morforest.dictionary._tabular import GivenColumns
@@ -118,6 +120,13 @@ BEYOND = {
     "sign": Kernel("sign", 2, 3, dilation="log"),
     "own kernels": Kernel([np.array([1, -2, 1]), np.array([[1, 2], [0, -3]])], dilation=2),
     "magnitude": Patch(1, 3, views=Magnitude()),
+    "white": Patch(1, 4, views=[Raw(), White(axis=0)]),
+    "filters": Mixture(
+        [
+            Patch(2, 4, views=Filter(np.eye(8) - 1 / 8, axis=1)),
+            Variance(2, 5, views=[White(0.5, axis=1), Raw()]),
+        ]
+    ),
     "image": Mixture([Patch(2, 5, views=IMAGE_VIEWS), Pair(1, 5, views=IMAGE_VIEWS), Axis()]),
 }
 

@@ -52,7 +52,7 @@ def with_border(q: np.ndarray, axis: int) -> np.ndarray:
     return np.pad(q, [(1, 1) if k == axis else (0, 0) for k in range(q.ndim)], mode="edge")
 
 
-def derive_view(q: np.ndarray, kind: str, axis=0, other_axis=0, cosine=1.0, sine=0.0):
+def derive_view(q: np.ndarray, kind: str, axis=0, other_axis=0, cosine=1.0, sine=0.0, filters=()):
     """A view of integer samples (n, *shape); axes are those of a sample."""
     if kind == "raw":
         return q
@@ -60,6 +60,12 @@ def derive_view(q: np.ndarray, kind: str, axis=0, other_axis=0, cosine=1.0, sine
         return q * q
     if kind == "squared_difference":
         return derive_view(q, "difference", axis) ** 2
+    if kind == "squared_filter":
+        return derive_view(q, "filter", axis, filters=filters) ** 2
+    if kind == "filter":
+        matrix = np.reshape(filters, (q.shape[axis + 1], q.shape[axis + 1]))
+        along = np.moveaxis(q, axis + 1, -1)
+        return np.moveaxis((along @ matrix.T + 2**19) >> 20, -1, axis + 1)
     if kind == "difference":
         wide = with_border(q, axis + 1)
         return np.diff(wide, axis=axis + 1).take(range(1, q.shape[axis + 1] + 1), axis + 1)

@@ -121,6 +121,8 @@ def marks_of_view(marks: np.ndarray, kind: str, axis=0, other_axis=0, *_) -> np.
 
     if kind in ("raw", "square"):
         return marks
+    if kind in ("filter", "squared_filter"):
+        return np.maximum(marks, marks.max(axis=axis + 1, keepdims=True))
     if kind in ("difference", "squared_difference"):
         return np.maximum(marks, moved(1, axis))
     around = [moved(step, along) for along in (axis, other_axis) for step in (-1, 1)]

@@ -24,6 +24,7 @@ from morforest import (
     Atoms,
     Axis,
     Difference,
+    Filter,
     Gradient,
     Graph,
     Haar,
@@ -472,6 +473,17 @@ def sizes(draw, shape):
     return {"min_size": tuple(smallest), "max_size": tuple(largest)}
 
 
+def filters(shape):
+    """Make filters along an axis, with weights drawn by a seed."""
+
+    def make(axis_and_seed):
+        axis, seed = axis_and_seed
+        size = (shape[axis], shape[axis])
+        return Filter(np.random.default_rng(seed).normal(size=size).round(2), axis=axis)
+
+    return make
+
+
 @st.composite
 def view_lists(draw, shape, channel_axis):
     rank = len(shape)
@@ -479,6 +491,7 @@ def view_lists(draw, shape, channel_axis):
     if rank - (channel_axis is not None) > 1:
         planes = st.none() | st.permutations(range(rank)).map(lambda axes: tuple(axes[:2]))
         kinds += [planes.map(Magnitude), st.builds(Gradient, st.integers(1, 8), axes=planes)]
+    kinds.append(st.tuples(st.integers(0, rank - 1), st.integers(0, 99)).map(filters(shape)))
     one = st.one_of(kinds)
     return draw(st.none() | one | st.lists(one, min_size=1, max_size=3))
 

@@ -14,6 +14,7 @@ from experiments import (
     beyond_simulations,
     beyond_tables,
     beyond_volumes,
+    eeg,
     mechanisms,
     mnist,
     page,
@@ -320,6 +321,33 @@ def test_the_table_to_choose_by():
     assert line["random forest"] == ".4000"
     assert line["best other"] == ""
     assert texts["EEG: finger movements"]["ridge"] == "**.5000**"
+
+
+def test_on_finger_movements_the_methods_of_eeg_are_peers_too(monkeypatch, tmp_path):
+    def row(data, classifier, accuracy):
+        return {
+            "set": data,
+            "classifier": classifier,
+            "fold": 0,
+            "train_rows": 20,
+            "accuracy": accuracy,
+        }
+
+    measured = [
+        row("finger", "tangent space + LR", 0.9),
+        row("finger", "ridge", 0.8),  # which the series have measured themselves
+        row("n400", "sLDA", 1.0),
+    ]
+    monkeypatch.setattr(eeg, "rows", lambda csvs: measured)
+    found = studies(series=rows("finger", 20, "ridge", 0.5))
+    wider = beyond_claims.with_eeg(found, tmp_path)
+    assert [(row["classifier"], round(row["loss"], 9)) for row in wider["series"]] == [
+        ("ridge", 0.5),
+        ("tangent space + LR", 0.1),
+    ]
+    (line,) = beyond_claims.lost(wider)[1]
+    assert line[3:5] == ["ridge .5000", "tangent space + LR .1000"]
+    assert beyond_claims.with_eeg(studies(), tmp_path) == studies()
 
 
 def test_the_table_of_the_best_says_which_setting_patches_have():

@@ -176,7 +176,11 @@ def test_progress_says_what_and_how_long():
 
 @pytest.mark.parametrize(
     ("lock", "studies"),
-    [("paper", ("simulations", "mnist", "series")), ("theory", ("coverage", "deviations"))],
+    [
+        ("paper", ("simulations", "mnist", "series")),
+        ("theory", ("coverage", "deviations")),
+        ("eeg", ("eeg",)),
+    ],
 )
 def test_locked_are_the_versions_that_results_come_from(lock, studies):
     lines = (page.ROOT / "experiments" / f"{lock}.lock").read_text().splitlines()

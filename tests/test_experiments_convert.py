@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from experiments import convert, published_auc, realdata
+from experiments import convert, convert_eeg, published_auc, realdata
 
 
 def npz(**arrays):
@@ -123,6 +123,53 @@ def test_recordings_without_all_columns_are_left_out(files):
     assert found["fold9_test_subjects"].tolist() == ["c1"]
 
 
+def test_flashes_of_a_speller_become_trials(files):
+    random = np.random.RandomState(0)
+    trig = np.zeros((2600, 1), dtype=np.int16)
+    trig[100:2100:200] = -1
+    trig[300] = 1
+    stored = {
+        f"data/S{person}.mat": mat(y=random.normal(size=(2600, 8)), trig=trig)
+        for person in range(1, 6)
+    }
+    found = convert_eeg.p300(files(**stored))
+    assert found["X"].shape == (50, 8, 40)
+    assert found["sfreq"] == 50
+    assert found["y"].tolist() == [0, 1, *[0] * 8] * 5
+    assert found["subject"].tolist() == [person for person in range(1, 6) for _ in range(10)]
+    assert found["block"][:10].tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+
+
+def test_trials_of_a_visual_field_that_are_too_large_are_left_out(files):
+    random = np.random.RandomState(0)
+    sources = {}
+    for run in convert_eeg.LEFT_RIGHT_RUNS:
+        table = random.normal(size=(1500, 7))
+        table[:, 6] = 0
+        table[[10, 400, 800, 1490], 6] = 1, 2, 1, 2  # the first and the last are not whole
+        table[420, 2] = 50_000 if run == "16.21.42" else 0
+        lines = [",".join(map(repr, map(float, row))) for row in table]
+        name = f"d/left-right/subject1/session1/data_2017-01-27-{run}.csv"
+        sources[name] = "\n".join(["timestamps,TP9,AF7,AF8,TP10,Right AUX,Marker", *lines])
+    found = convert_eeg.left_right(files(**sources))
+    assert found["channels"].tolist() == ["TP9", "AF7", "AF8", "TP10"]
+    assert found["y"].tolist() == [1, 0, 1, 0, 0, 1, 0, 1, 0]
+    assert found["block"].tolist() == [0, 0, 1, 1, 2, 3, 3, 4, 4]
+    assert found["X"].shape == (9, 4, 116)
+
+
+def test_a_window_of_a_filtered_recording():
+    """The band stays, what is slower and faster goes, and every other sample is kept."""
+    time = np.arange(4000) / 250
+    fast, slow = np.sin(2 * np.pi * 60 * time), 5 * np.sin(2 * np.pi * 0.05 * time)
+    inside = np.sin(2 * np.pi * 6 * time)
+    recording = np.stack([inside, inside + fast + slow], axis=1)
+    found = convert_eeg.trials(recording, [1500, 2000], (0.5, 15), 250, 200, 5)
+    assert found.shape == (2, 2, 40)
+    np.testing.assert_allclose(found[:, 0], found[:, 1], atol=0.05)
+    np.testing.assert_allclose(found[1, 0], inside[2000:2200:5], atol=0.05)
+
+
 def test_molecules_count_from_zero(files):
     texts = {"A": "1, 2\n2, 1\n", "graph_indicator": "1\n1\n", "graph_labels": "-1\n"}
     found = convert.mutag(
@@ -153,7 +200,8 @@ def test_other_values_are_not_written(files, tmp_path, monkeypatch, capsys):
 
 
 def test_every_recording_can_be_made():
-    assert set(realdata.RECORDINGS) - {realdata.CONTRAST} == set(convert.CONVERTERS) - {"MUTAG"}
+    recordings = {*realdata.RECORDINGS, *realdata.RUNS}
+    assert recordings - {realdata.CONTRAST} == set(convert.CONVERTERS) - {"MUTAG"}
 
 
 def test_an_auc_counts_each_subject_once(tmp_path, capsys):

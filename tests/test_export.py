@@ -1,5 +1,9 @@
 """Models as files for other programs, which predict what the estimators do."""
 
+import json
+import re
+import shutil
+import subprocess
 import sys
 
 import numpy as np
@@ -71,6 +75,63 @@ def run_onnx(path, X, **options):
     return found if len(found) == 2 else (None, found[0])
 
 
+def run_c(path, X, folder):
+    """The same with a C header: the number of the label in place of the label."""
+    main = folder / "main.c"
+    main.write_text(MAIN % path.name)
+    options = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1"]
+    program = folder / "main"
+    subprocess.run([COMPILER, *options, main, "-o", program, "-lm"], check=True)
+    given = np.ascontiguousarray(X, dtype=np.float64).tobytes()
+    out = subprocess.run([program], input=given, check=True, capture_output=True).stdout
+    found = np.frombuffer(out).reshape(len(X), -1)
+    return found[:, 0].astype(int), found[:, 1:]
+
+
+MAIN = """
+#include <stdio.h>
+#include "%s"
+
+int main(void) {
+  static morf_scratch scratch;
+  static double sample[MORF_FEATURES], result[1 + MORF_RESULTS];
+  while (fread(sample, sizeof(double), MORF_FEATURES, stdin) == MORF_FEATURES) {
+    result[0] = morf_predict(sample, &scratch, result + 1);
+    if (fwrite(result, sizeof(double), 1 + MORF_RESULTS, stdout) != 1 + MORF_RESULTS) return 1;
+  }
+  return 0;
+}
+"""
+COMPILER = shutil.which("cc") or shutil.which("gcc")
+
+
+def run_js(path, X, folder):
+    """The same with a JavaScript module: labels, or None."""
+    script = folder / "main.mjs"
+    script.write_text(SCRIPT % (path.name, X[0].size))
+    (folder / "samples").write_bytes(np.ascontiguousarray(X, dtype=np.float64).tobytes())
+    found = subprocess.run([NODE, script], check=True, capture_output=True, cwd=folder)
+    labels, numbers = json.loads(found.stdout)
+    return labels, np.array(numbers)
+
+
+SCRIPT = """
+import { readFileSync } from "node:fs";
+import * as model from "./%s";
+
+const values = new Float64Array(new Uint8Array(readFileSync("samples")).buffer);
+const labels = [], numbers = [];
+for (let i = 0; i < values.length; i += %d) {
+  const sample = values.subarray(i, i + model.shape.reduce((a, b) => a * b));
+  const found = model.predict(sample);
+  labels.push(typeof found === "bigint" ? String(found) : found);
+  numbers.push(model.probabilities ? model.probabilities(sample) : [found].flat());
+}
+console.log(JSON.stringify([model.labels ? labels : null, numbers]));
+"""
+NODE = shutil.which("node")
+
+
 def assert_equals(model, label, found, X, rtol=0.0):
     """The same labels, and the same numbers but for what exponentials round."""
     if label is None:
@@ -82,9 +143,18 @@ def assert_equals(model, label, found, X, rtol=0.0):
     np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol)
 
 
-def assert_exported(model, X, folder, rtol=0.0):
+def assert_exported(model, X, folder, rtol=0.0, js=True):
+    """All files predict what the model does."""
     model.to_onnx(folder / "model.onnx")
     assert_equals(model, *run_onnx(folder / "model.onnx", X), X, rtol)
+    if COMPILER:
+        model.to_c(folder / "model.h")
+        best, found = run_c(folder / "model.h", X, folder)
+        classes = getattr(model, "classes_", None)
+        assert_equals(model, None if classes is None else classes[best], found, X, rtol)
+    if NODE and js:
+        model.to_js(folder / "model.mjs")
+        assert_equals(model, *run_js(folder / "model.mjs", X, folder), X, rtol)
 
 
 # --- equal predictions --------------------------------------------------------------------------
@@ -130,19 +200,22 @@ def test_so_do_forests_of_cells_of_64_bits(waves, tmp_path):
     assert_exported(model, new * scale, tmp_path)
 
 
-@pytest.mark.parametrize("kind", [MorfTreeClassifier, MorfBoostingClassifier, MorfClassifier])
-@pytest.mark.parametrize("labels", ["a b ü", "yes no", "0 1 7", "False True", "1.0 2.0 3.0"])
-def test_classifiers_return_their_labels(kind, labels, images, tmp_path):
+CLASSIFIERS = {
+    "words": (MorfTreeClassifier(random_state=0), ["a", "morf_ü", 'model_"\\\n?']),
+    "two words": (MorfBoostingClassifier(max_iter=4, random_state=0), ["yes", "no"]),
+    "integers": (MorfBoostingClassifier(max_iter=4, random_state=0), [0, 1, 7]),
+    "large integers": (MorfTreeClassifier(random_state=0), [-(2**62), 0, 5]),
+    "truths": (MorfTreeClassifier(random_state=0, max_leaf_nodes=5), [False, True]),
+    "floats": (MorfClassifier(n_estimators=4, random_state=0, max_leaf_nodes=9), [-1.0, 2.0, 3.0]),
+}
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifiers_return_their_labels(name, images, tmp_path):
     X, new, y = images
-    convert = {"0": int, "F": lambda word: word == "True", "1": float}.get(labels[0], str)
-    classes = np.array([convert(word) for word in labels.split()])
-    model = kind(Patch(), random_state=0)
-    if kind is MorfClassifier:
-        model.set_params(n_estimators=4)
-    elif kind is MorfBoostingClassifier:
-        model.set_params(max_iter=4)
-    model.fit(X, classes[y % len(classes)])
-    assert_exported(model, new, tmp_path, rtol=1e-12)
+    model, labels = CLASSIFIERS[name]
+    model.fit(X, np.array(labels)[y % len(labels)])
+    assert_exported(model, new, tmp_path, rtol=1e-12, js=name != "large integers")
 
 
 REGRESSORS = {
@@ -184,9 +257,9 @@ def test_fractions_and_large_values_are_cut_as_the_core_cuts_them(images, tmp_pa
     noise = np.random.default_rng(4).normal(size=new.shape).astype(np.float32)
     assert_exported(model, (new + noise).astype(np.float32).astype(float), tmp_path)
     with pytest.warns(DataScaleWarning):
-        assert_exported(model, 2**20 * new, tmp_path)
+        assert_exported(model, 2**20 * new, tmp_path, js=False)
     with pytest.warns(DataScaleWarning):
-        assert_exported(model, 2.0**70 * (new - 9.5), tmp_path)
+        assert_exported(model, 2.0**70 * (new - 9.5), tmp_path, js=False)
 
 
 # --- ONNX ---------------------------------------------------------------------------------------
@@ -247,9 +320,85 @@ def test_without_the_package_to_onnx_says_how_to_get_it(images, tmp_path, monkey
     assert list(tmp_path.iterdir()) == []
 
 
+# --- C and JavaScript ---------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not COMPILER, reason="no C compiler")
+def test_a_program_may_hold_several_c_headers(images, waves, tmp_path):
+    found = []
+    for name, (X, new, y) in (("whole", images), ("Real_2", waves)):
+        model = forest(Haar()).fit(X, np.array(["no?", "yes\n", '"ü\\'])[y])
+        model.to_c(tmp_path / f"{name}.h", prefix=name)
+        found.append((model, new))
+    (model, new), (other, _) = found
+    (tmp_path / "main.c").write_text(
+        """
+        #include <stdio.h>
+        #include "whole.h"
+        #include "Real_2.h"
+        #include "whole.h"
+        int main(void) {
+          static whole_scratch scratch;
+          static Real_2_scratch other;
+          double sample[WHOLE_FEATURES] = {0.0}, result[WHOLE_RESULTS] = {5.0, 5.0, 5.0};
+          printf("%s|", whole_labels[whole_predict(sample, &scratch, result)]);
+          printf("%s|", Real_2_labels[Real_2_predict(sample, &other, result)]);
+          result[0] = 5.0;
+          sample[3] = 0.0 / sample[0];
+          printf("%d %d %g", whole_predict(sample, &scratch, result), REAL_2_RESULTS, result[0]);
+          return 0;
+        }"""
+    )
+    options = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-lm"]
+    command = [COMPILER, tmp_path / "main.c", *options, "-o", tmp_path / "main"]
+    subprocess.run(command, check=True)
+    said = subprocess.run([tmp_path / "main"], check=True, capture_output=True).stdout.decode()
+    nought = np.zeros((1, *new.shape[1:]))
+    assert said == f"{model.predict(nought)[0]}|{other.predict(nought)[0]}|-1 3 5"
+
+
+@pytest.mark.skipif(not NODE, reason="no node")
+def test_javascript_modules_read_nested_samples_and_refuse_others(images, tmp_path):
+    X, new, y = images
+    model = forest(Haar()).fit(X, [2**60 + label for label in y.tolist()])
+    model.to_js(tmp_path / "model.mjs")
+    (tmp_path / "main.mjs").write_text(
+        f"""
+        import {{ predict, probabilities, labels, shape }} from "./model.mjs";
+        const sample = {json.dumps(new[0].tolist())};
+        const wrong = [[], [1, 2], sample.flat().with(3, NaN), sample.flat().with(3, "5"),
+                       sample.flat().with(3, null), sample.flat().with(3, 1e9), undefined];
+        const said = wrong.map((value) => {{
+          try {{ return predict(value); }} catch (error) {{ return `${{error}}`; }}
+        }});
+        said.push(String(predict(sample)), shape, probabilities(Int8Array.from(sample.flat())));
+        console.log(JSON.stringify(said));
+        """
+    )
+    out = subprocess.run([NODE, tmp_path / "main.mjs"], check=True, capture_output=True).stdout
+    *refused, label, shape, probabilities = json.loads(out)
+    few = "RangeError: a sample has 63 numbers, got"
+    assert refused[:2] == [f"{few} 0", f"{few} 2"]
+    numbers = "RangeError: a sample has finite numbers, got"
+    assert refused[2:5] == [f"{numbers} NaN", f"{numbers} 5", f"{numbers} null"]
+    assert re.fullmatch(r"RangeError: a sample has numbers of up to \d.* in size.*", refused[5])
+    assert refused[6] == f"{few} 1"
+    assert label == str(model.predict(new[:1])[0])
+    assert shape == list(new.shape[1:])
+    assert probabilities == model.predict_proba(new[:1])[0].tolist()
+
+
+@pytest.mark.parametrize("prefix", ["", "2nd", "a-b", "a b", "ü", "_x", 5, None, "x" * 99])
+def test_wrong_prefixes_are_named(prefix, images, tmp_path):
+    X, _, y = images
+    with pytest.raises(ValueError, match=r"prefix must be a name in C.*got"):
+        forest().fit(X, y).to_c(tmp_path / "model.h", prefix=prefix)
+    assert list(tmp_path.iterdir()) == []
+
+
 # --- refusals -----------------------------------------------------------------------------------
 
-METHODS = ["to_onnx"]
+METHODS = ["to_onnx", "to_c", "to_js"]
 
 
 def with_gaps(X):

@@ -135,7 +135,7 @@ def test_copies_transform_alike_and_damaged_ones_are_refused():
         ("weight", np.inf),
     ):
         state = features.__getstate__()
-        atoms = copy.copy(state["_atoms"])
+        atoms = copy.copy(features._atoms)
         setattr(atoms, name, np.full_like(getattr(atoms, name), value, dtype=type(value)))
         with pytest.raises(ValueError, match="damaged"):
             AtomFeatures().__setstate__({**state, "_atoms": atoms})

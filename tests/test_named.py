@@ -62,6 +62,7 @@ SHAPES = {
     ],
 }
 SHAPES["series-pooled"] = SHAPES["series"]
+SHAPES["eeg"] = [((4, 40), 1), ((40, 4), 2), ((2, 6), None), ((1, 12), -2)]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_names_fit_every_shape_of_their_kind(name, shape, channel_axis):
         per_channel = np.moveaxis(used, channel_axis, 1)
         channels = per_channel.shape[1]
         touched = (per_channel.reshape(300, channels, -1) > 0).any(axis=2).sum(axis=1)
-        most = 1 if name == "image" else min(2, channels)
+        most = 1 if name in ("image", "eeg") else min(2, channels)
         assert set(touched) == set(range(1, most + 1))
 
 
@@ -92,6 +93,9 @@ def test_names_fit_every_shape_of_their_kind(name, shape, channel_axis):
         ("series", (5,), None),
         ("series", (40, 4), None),
         ("series-pooled", (40, 4), 1),
+        ("eeg", (40, 4), 1),
+        ("eeg", (12,), None),
+        ("eeg", (3, 2, 50), 1),
     ],
 )
 def test_samples_of_another_kind_are_refused(name, shape, channel_axis):

@@ -22,7 +22,7 @@ from morforest import (
     Patch,
     SparseOblique,
 )
-from morforest import ridge as module
+from morforest import _ridge_base as module
 from morforest.dictionary._presets import choose_dictionary
 
 

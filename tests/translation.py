@@ -11,6 +11,7 @@ from morforest import (
     Atoms,
     Axis,
     Difference,
+    Filter,
     Gradient,
     Graph,
     Haar,
@@ -52,6 +53,11 @@ def views_of(dictionary, shape, channel_axis):
                 found.append(("square",))
             case Difference():
                 found.append(("difference", view.axis % len(shape)))
+            case Filter(matrix=matrix, axis=axis):
+                known = channel_axis or 0
+                axis = known if axis is None else axis % len(shape)
+                whole = np.rint(np.asarray(matrix) * 2.0**20).astype(np.int64)
+                found.append(("filter", axis, 0, 1.0, 0.0, tuple(whole.ravel().tolist())))
             case Magnitude():
                 found.append(("magnitude", *plane))
             case Gradient(orientations=count):
@@ -59,7 +65,11 @@ def views_of(dictionary, shape, channel_axis):
                 parts = [[round(f(a) * 2**40) / 2**40 for f in (math.cos, math.sin)] for a in turns]
                 found += [("orientation", *plane, *part) for part in parts]
     if isinstance(dictionary, Variance):
-        squares = {"raw": "square", "difference": "squared_difference"}
+        squares = {
+            "raw": "square",
+            "difference": "squared_difference",
+            "filter": "squared_filter",
+        }
         found += [(squares[kind], *rest) for kind, *rest in found]
     return list(dict.fromkeys(found))
 

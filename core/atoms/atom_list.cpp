@@ -47,9 +47,12 @@ class OperationCheck {
     require(half > 0 && 2 * half == end - begin, message);
     const std::size_t values = layout_.plane_of(atoms_.cell[begin]), squares = layout_.plane_of(atoms_.cell[middle]);
     const View &of = layout_.planes[values].view, &squared = layout_.planes[squares].view;
-    require((of.kind == View::Kind::raw && squared.kind == View::Kind::square) ||
-                (of.kind == View::Kind::difference && squared.kind == View::Kind::squared_difference && of.axis == squared.axis),
-            message);
+    require(
+        (of.kind == View::Kind::raw && squared.kind == View::Kind::square) ||
+            (of.kind == View::Kind::difference && squared.kind == View::Kind::squared_difference && of.axis == squared.axis) ||
+            (of.kind == View::Kind::filter && squared.kind == View::Kind::squared_filter && of.axis == squared.axis &&
+             of.filters == squared.filters),
+        message);
     require(layout_.planes[values].prefixed_axes == layout_.planes[squares].prefixed_axes, message);
     const double area = atoms_.weight[end - 1];
     require(atoms_.weight[middle - 1] == 1.0 && area >= 1.0 && area <= static_cast<double>(layout_.features), message);

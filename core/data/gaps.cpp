@@ -112,6 +112,19 @@ void MaskMaker::spread(const std::vector<std::uint8_t>& marks, std::size_t axis,
   }
 }
 
+// Makes all marks along an axis the largest of them.
+void MaskMaker::share(const std::vector<std::uint8_t>& marks, std::size_t axis) {
+  const PlanePlace place(layout_.shape, Plane{});
+  const auto stride = static_cast<std::size_t>(place.stride[axis]), length = static_cast<std::size_t>(layout_.shape[axis]);
+  of_view_ = marks;
+  for (std::size_t block = 0; block < marks.size(); block += length * stride)
+    for (std::size_t k = block; k < block + stride; ++k) {
+      std::uint8_t largest = 0;
+      for (std::size_t i = 0; i < length; ++i) largest = std::max(largest, marks[k + i * stride]);
+      for (std::size_t i = 0; i < length; ++i) of_view_[k + i * stride] = largest;
+    }
+}
+
 void MaskMaker::view_marks(const View& view, const std::vector<std::uint8_t>& marks) {
   switch (view.kind) {
     case View::Kind::raw:
@@ -121,6 +134,8 @@ void MaskMaker::view_marks(const View& view, const std::vector<std::uint8_t>& ma
       of_view_ = marks;
       spread(marks, view.axis, false);
       break;
+    case View::Kind::filter:
+    case View::Kind::squared_filter: share(marks, view.axis); break;
     default:
       of_view_.assign(marks.size(), 0);
       for (const std::size_t axis : {view.axis, view.other_axis})

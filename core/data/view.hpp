@@ -16,13 +16,17 @@
 namespace morf {
 
 struct View {
-  enum class Kind : std::uint8_t { raw, difference, square, magnitude, orientation, squared_difference };
+  enum class Kind : std::uint8_t { raw, difference, square, magnitude, orientation, squared_difference, filter, squared_filter };
   Kind kind = Kind::raw;
   std::uint32_t axis = 0, other_axis = 0;  // (squared) differences go along `axis`; gradients have rows and columns
   double cosine = 1.0, sine = 0.0;         // of an orientation, the direction from dark to bright
+  // Of (squared) filters along `axis`: one row of weights per place along it, in units of 2^-filter_bits. None: the raw values.
+  std::vector<std::int64_t> filters{};
 
   bool operator==(const View&) const = default;
 };
+
+inline constexpr int filter_bits = 20;  // behind the point of a weight of a filter
 
 // Derives the views of one sample after another. It holds scratch memory only, and each thread has its own.
 class ViewDeriver {
@@ -37,10 +41,14 @@ class ViewDeriver {
   void check(const View& view) const {
     const bool gradient = view.kind == View::Kind::magnitude || view.kind == View::Kind::orientation;
     const bool difference = view.kind == View::Kind::difference || view.kind == View::Kind::squared_difference;
-    if ((gradient || difference) && view.axis >= axes_.size())
+    const bool filter = view.kind == View::Kind::filter || view.kind == View::Kind::squared_filter;
+    if ((gradient || difference || filter) && view.axis >= axes_.size())
       throw std::invalid_argument("a view names an axis that does not exist");
     if (gradient && (view.other_axis >= axes_.size() || view.other_axis == view.axis))
       throw std::invalid_argument("a gradient needs two axes");
+    const auto length = filter ? static_cast<std::size_t>(axes_[view.axis].length) : 0;
+    if (!view.filters.empty() && view.filters.size() != length * length)
+      throw std::invalid_argument("a view has other filters than its axis needs");
   }
 
   // Takes the raw values of the next sample, one per feature; they must live until the views are read.
@@ -61,6 +69,11 @@ class ViewDeriver {
       case View::Kind::squared_difference:
         differences(axes_[view.axis], 1, 0, derived_.data());
         for (std::int64_t& d : derived_) d *= d;
+        break;
+      case View::Kind::filter: filter(axes_[view.axis], view.filters); break;
+      case View::Kind::squared_filter:
+        filter(axes_[view.axis], view.filters);
+        for (std::int64_t& f : derived_) f *= f;
         break;
       case View::Kind::magnitude:
         find_gradients(view);
@@ -87,6 +100,24 @@ class ViewDeriver {
         const std::int64_t* low = raw_ + block + std::max<std::int64_t>(i - behind, 0) * axis.stride;
         std::int64_t* to = out + block + i * axis.stride;
         for (std::int64_t k = 0; k < axis.stride; ++k) to[k] = high[k] - low[k];
+      }
+  }
+
+  // Weighs the values along an axis, and rounds sums half up. Sums of numbers from a damaged file may wrap.
+  void filter(Axis axis, const std::vector<std::int64_t>& filters) {
+    if (filters.empty()) return derived_.assign(raw_, raw_ + features_);
+    const auto length = static_cast<std::size_t>(axis.length), stride = static_cast<std::size_t>(axis.stride);
+    sums_.resize(stride);
+    for (std::size_t block = 0; block < features_; block += length * stride)
+      for (std::size_t i = 0; i < length; ++i) {
+        std::fill(sums_.begin(), sums_.end(), std::uint64_t{1} << (filter_bits - 1));
+        for (std::size_t j = 0; j < length; ++j) {
+          const auto weight = static_cast<std::uint64_t>(filters[i * length + j]);
+          const std::int64_t* const from = raw_ + block + j * stride;
+          for (std::size_t k = 0; k < stride; ++k) sums_[k] += weight * static_cast<std::uint64_t>(from[k]);
+        }
+        std::int64_t* const to = derived_.data() + block + i * stride;
+        for (std::size_t k = 0; k < stride; ++k) to[k] = static_cast<std::int64_t>(sums_[k]) >> filter_bits;
       }
   }
 
@@ -131,6 +162,7 @@ class ViewDeriver {
   const std::int64_t* raw_ = nullptr;
   std::uint32_t gradient_axes_[2] = {0, 0};  // of the gradients at hand, counted from 1; 0: there are none
   std::vector<std::int64_t> derived_;
+  std::vector<std::uint64_t> sums_;  // of filters
   std::vector<double> down_, right_, length_;
 };
 

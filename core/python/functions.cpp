@@ -1,4 +1,5 @@
 // Random numbers, portable functions, and copies of samples.
+#include "base/inverse_root.hpp"
 #include "base/portable_math.hpp"
 #include "base/random.hpp"
 #include "data/augmentation.hpp"
@@ -50,6 +51,14 @@ void warp_all_series(const Matrix<double>& x, std::size_t length, std::size_t st
 }  // namespace
 
 void bind_functions(nb::module_& m) {
+  m.def(
+      "inverse_root",
+      [](const Matrix<double>& matrix, double least) {
+        const std::size_t n = matrix.shape(0);
+        require(n > 0 && matrix.shape(1) == n && least > 0.0, "no symmetric matrix");
+        return to_numpy(inverse_root({matrix.data(), matrix.data() + n * n}, n, least));
+      },
+      "matrix"_a, "least"_a, "The inverse root of a symmetric matrix, row after row; eigenvalues are at least `least`.");
   nb::enum_<Purpose>(m, "Purpose", "What random numbers are for that belong to no single tree.")
       .value("HELD_OUT_ROWS", Purpose::held_out_rows, "rows of boosting that judge when to stop")
       .value("ROUND_COPIES", Purpose::round_copies, "copies that a generation of boosting learns from")

@@ -9,7 +9,9 @@ const Names<View::Kind> kinds{{"raw", View::Kind::raw},
                               {"square", View::Kind::square},
                               {"magnitude", View::Kind::magnitude},
                               {"orientation", View::Kind::orientation},
-                              {"squared_difference", View::Kind::squared_difference}};
+                              {"squared_difference", View::Kind::squared_difference},
+                              {"filter", View::Kind::filter},
+                              {"squared_filter", View::Kind::squared_filter}};
 
 std::uint32_t to_mask(const std::vector<std::uint32_t>& axes) {
   std::uint32_t mask = 0;
@@ -33,16 +35,19 @@ void bind_layout(nb::module_& m) {
   nb::class_<View>(m, "View", "A version of a sample that atoms may look at.")
       .def(
           "__init__",
-          [](View* self, const std::string& kind, std::uint32_t axis, std::uint32_t other_axis, double cosine, double sine) {
+          [](View* self, const std::string& kind, std::uint32_t axis, std::uint32_t other_axis, double cosine, double sine,
+             std::vector<std::int64_t> filters) {
             require(std::abs(cosine) <= 1.0 && std::abs(sine) <= 1.0, "no such orientation");
-            new (self) View{parse(kind, kinds), axis, other_axis, cosine, sine};
+            new (self) View{parse(kind, kinds), axis, other_axis, cosine, sine, std::move(filters)};
           },
-          "kind"_a = "raw", "axis"_a = 0, "other_axis"_a = 0, "cosine"_a = 1.0, "sine"_a = 0.0)
+          "kind"_a = "raw", "axis"_a = 0, "other_axis"_a = 0, "cosine"_a = 1.0, "sine"_a = 0.0,
+          "filters"_a = std::vector<std::int64_t>{})
       .def_prop_ro("kind", [](const View& self) { return name_of(self.kind, kinds); })
       .def_ro("axis", &View::axis)
       .def_ro("other_axis", &View::other_axis)
       .def_ro("cosine", &View::cosine)
-      .def_ro("sine", &View::sine);
+      .def_ro("sine", &View::sine)
+      .def_prop_ro("filters", [](const View& self) { return self.filters; });
 
   nb::class_<Plane>(m, "Plane", "One view of the sample in a row, summed cumulatively along some axes.")
       .def(

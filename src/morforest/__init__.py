@@ -4,6 +4,7 @@ from morforest._attribution import Attributions
 from morforest._data_scale import DataScaleWarning
 from morforest._polytope import Polytope
 from morforest._splits import Splits, TreeSplits
+from morforest._version import __version__ as __version__
 from morforest.augment import ImageCopies, SeriesCopies
 from morforest.blocks import fit_blocks
 from morforest.boosting import MorfBoostingClassifier, MorfBoostingRegressor
@@ -28,14 +29,13 @@ from morforest.dictionary import (
     Subset,
     Variance,
 )
-from morforest.dictionary._views import Difference, Gradient, Magnitude, Raw, Square
+from morforest.dictionary._views import Difference, Filter, Gradient, Magnitude, Raw, Square, White
 from morforest.features import AtomFeatures
+from morforest.files import ModelFile, inspect, load
 from morforest.forest import MorfClassifier, MorfRegressor
 from morforest.graphs import GraphFeatures
 from morforest.ridge import AtomRidgeClassifier, AtomRidgeRegressor
 from morforest.tree import MorfTreeClassifier, MorfTreeRegressor
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AtomFeatures",
@@ -47,6 +47,7 @@ __all__ = [
     "ConsistencyReport",
     "DataScaleWarning",
     "Difference",
+    "Filter",
     "Gradient",
     "Graph",
     "GraphFeatures",
@@ -55,6 +56,7 @@ __all__ = [
     "Kernel",
     "Magnitude",
     "Mixture",
+    "ModelFile",
     "MorfBoostingClassifier",
     "MorfBoostingRegressor",
     "MorfClassifier",
@@ -75,7 +77,10 @@ __all__ = [
     "Subset",
     "TreeSplits",
     "Variance",
+    "White",
     "check_consistency_conditions",
     "consistent",
     "fit_blocks",
+    "inspect",
+    "load",
 ]

@@ -25,6 +25,7 @@ from morforest._arrays import narrow, no_numbers, read_numbers, refusing, widen
 from morforest._atom_names import MOST_NAMED, in_columns, name_of
 from morforest._fixed_point import CellFormat, require_format
 from morforest._native import core
+from morforest._states import stored
 from morforest.dictionary._views import KINDS, RAW, View
 
 OPERATIONS = ("none", "max", "min", "mean", "proportion", "variance", "win")  # as the core counts
@@ -32,6 +33,7 @@ NONE, MAX, MIN, MEAN, PROPORTION, VARIANCE, WIN = range(len(OPERATIONS))
 COUNTS = (PROPORTION, WIN)  # of positions
 TURNS = 3  # how often a circular axis stands in a pooled plane
 MAX_RANK = 32
+LARGEST_FILTER = 1 << 40  # weight of filters
 MAX_CELLS = 2**31
 LARGEST_EXPONENT = 1000  # of scales, which must be numbers
 CHUNK = 1024  # atoms that are spread over the features at once
@@ -238,6 +240,7 @@ def _no_windows() -> np.ndarray:
     return np.empty((0, 2, 2), dtype=np.uint8)
 
 
+@stored
 @dataclass(eq=False)
 class AtomList:
     """Atoms over one layout.
@@ -474,7 +477,20 @@ class AtomList:
         for first in range(0, len(self), CHUNK):
             some = slice(first, min(first + CHUNK, len(self)))
             sizes = self._over_windows(abs(matrix[some]).toarray(), some)
-            yield some, sizes.reshape(len(sizes), views, -1).sum(axis=1)
+            sizes = sizes.reshape(len(sizes), views, -1)
+            for number, view in enumerate(self.layout.views):
+                if view.filters:
+                    sizes[:, number] = self._through_filters(sizes[:, number], view)
+            yield some, sizes.sum(axis=1)
+
+    def _through_filters(self, sizes: np.ndarray, view: View) -> np.ndarray:
+        """Share sizes on filters out to the features that these add up, by absolute weights."""
+        length = self.layout.shape[view.axis]
+        weights = np.abs(np.reshape(view.filters, (length, length)).astype(np.float64))
+        weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
+        along = np.moveaxis(sizes.reshape(len(sizes), *self.layout.shape), view.axis + 1, -1)
+        shared: np.ndarray = np.moveaxis(along @ weights, -1, view.axis + 1)
+        return shared.reshape(len(sizes), -1)
 
     def _over_windows(self, sizes: np.ndarray, some: slice) -> np.ndarray:
         """Return the mean of sizes of weights (atoms, views and features) over windows."""
@@ -618,9 +634,12 @@ def _load_plane(state: Any, rank: int) -> Plane:
     if not isinstance(state, tuple) or len(state) != 4:
         raise ValueError("damaged atoms: a plane is not one")
     view, prefixed, circular, pooled = state
-    if not isinstance(view, tuple) or len(view) != 5:
+    if not isinstance(view, tuple) or len(view) not in (5, 6):  # files of old have no filters
         raise ValueError("damaged atoms: a view is not one")
-    kind, axis, other_axis, cosine, sine = view
+    kind, axis, other_axis, cosine, sine, filters = (*view, ()) if len(view) == 5 else view
+    _whole_numbers("a filter", filters, -LARGEST_FILTER, LARGEST_FILTER + 1)
+    if filters and (kind not in ("filter", "squared_filter") or len(filters) > MAX_CELLS):
+        raise ValueError("damaged atoms: filters of another view")
     _whole_numbers("a view", (axis, other_axis), 0, rank)
     for name, axes in (("prefixed_axes", prefixed), ("circular_axes", circular)):
         found = _whole_numbers(name, axes, 0, rank)
@@ -635,4 +654,4 @@ def _load_plane(state: Any, rank: int) -> Plane:
         or (circular and not pooled)
     ):
         raise ValueError("damaged atoms: a plane is not one")
-    return Plane(View(*view), prefixed, circular, pooled)
+    return Plane(View(kind, axis, other_axis, cosine, sine, filters), prefixed, circular, pooled)

@@ -27,7 +27,7 @@ from morforest.dictionary._presets import choose_dictionary, names_for
 FEW_ROWS, MOST_ROWS = 500, 5000  # as many are tried, or half of the rows in between
 FEWEST_TREES, TREES_PER_TRIAL = 20, 25  # one tree is tried for so many that will be grown
 FEW_ATOMS, FEW_CANDIDATES = 200, 20  # the same where all trees share atoms
-LEAD = 0.01  # by which "series" must be ahead, because it is tried with few of its atoms
+LEAD = 0.01  # by which names with shared atoms must be ahead, which are tried with few of these
 
 
 def try_dictionaries(
@@ -94,8 +94,8 @@ def _loss(products: np.ndarray, target: np.ndarray | None) -> float:
 
 
 def best_name(scores: dict[str, float]) -> str:
-    """Return the name of the highest score; "series" needs a lead over the others."""
-    return max(scores, key=lambda name: scores[name] - LEAD * (name == "series"))
+    """Return the name of the highest score; "series" and "eeg" need a lead over the others."""
+    return max(scores, key=lambda name: scores[name] - LEAD * (name in ("series", "eeg")))
 
 
 def _errors_out_of_bag(

@@ -20,6 +20,7 @@ from morforest._losses import exp
 from morforest._model import Forest
 from morforest._native import core
 from morforest._rounds import Boosting
+from morforest._states import stored
 from morforest._training import BoostingSettings, without
 
 
@@ -157,6 +158,7 @@ class Calibration:
         require(bool((self.weights > 0).all()), "weights of a calibration that are not positive")
 
 
+@stored
 @dataclass(eq=False)
 class ErrorCalibration(Calibration):
     """Errors in multiples of a scale, which is a boosted model of its own, or one."""
@@ -191,6 +193,7 @@ class ErrorCalibration(Calibration):
         return found
 
 
+@stored
 @dataclass(eq=False)
 class ClassCalibration(Calibration):
     """Probabilities of true classes, with the models of the folds that they come from."""

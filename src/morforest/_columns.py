@@ -19,6 +19,7 @@ from morforest._atoms import AtomList
 from morforest._fixed_point import CellFormat, Cells, cells_for, core_dtype
 from morforest._native import core
 from morforest._parallel import over_rows
+from morforest._states import stored
 
 if TYPE_CHECKING:
     from morforest._table import TrainingTable
@@ -37,6 +38,7 @@ COMBINED_CELLS = Cells("int32", 0, float(LARGEST))  # where nodes combine column
 PENALTIES = (10.0, 1.0, 0.1, 0.01)
 
 
+@stored
 @dataclass(eq=False)
 class Columns:
     """Atoms drawn once, and what standardises their values."""

@@ -20,6 +20,7 @@ from morforest._export import Exported
 from morforest._importance import impurity_decrease, split_shares
 from morforest._loading import check_trees, restore
 from morforest._model import Forest
+from morforest._model_file import Saved
 from morforest._outputs import slices_of
 from morforest._polytope import Polytope, polytope_of
 from morforest._splits import Splits
@@ -27,7 +28,7 @@ from morforest._training import TrainingData
 from morforest.dictionary._presets import choose_dictionary, looks_like_series
 
 
-class BaseMorf(Exported, BaseEstimator):
+class BaseMorf(Exported, Saved, BaseEstimator):
     """What forests, single trees and boosted trees share.
 
     A subclass has the parameters `dictionary`, `data_shape`, `channel_axis`, `align` and

@@ -13,12 +13,14 @@ from morforest._arrays import narrow, refusing, widen
 from morforest._fixed_point import blocks, core_dtype
 from morforest._model import Forest
 from morforest._native import core
+from morforest._states import stored
 from morforest._validation import MAX_TARGET
 
 DIGEST_BYTES = 8
 NARROW_ROW, WIDE_ROW = 24, 32  # bits of the row in an entry of 32 and of 64 bits
 
 
+@stored
 @dataclass(eq=False)
 class LeafSamples:
     """The training samples in the leaves of all trees, one list per node, and their targets.

@@ -10,18 +10,22 @@ turns targets into fitted values, and d the diagonal of I - H, all in coordinate
 multiplied by sqrt(w_i). One eigendecomposition, of a matrix of min(n - 1, p) rows, serves all
 penalties and all columns of Y. Where rows are left out in groups, the residuals of a group are
 D^-1 r, where D is the block of I - H of its rows.
+
+Several ridge regressions, each on columns of its own, are *stacked*: the sum of their predictions,
+each times a share, is fitted to the targets by leave-one-out predictions.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 BLOCK_VALUES = 1 << 22  # of the atoms that are held in float64 at a time
 TIE = 1e-10  # relative difference of losses that are equal but for rounding
+WORTH = 0.01  # the least relative gain in squared error for which a block is worth its time
 SLOPES = (2.0**-7, 2.0**20)  # the calibration's slope stays between
 
 
@@ -61,6 +65,84 @@ def fit_ridge(
     best, coef, errors = solve(Z, Y - mean, weights, alphas, together)
     intercept = mean - _column_means(Z, weights) @ coef
     return RidgeFit(float(alphas[best]), coef, intercept, Y - errors)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Ridge regressions on blocks of columns, added up."""
+
+    fits: list[RidgeFit]
+    errors: list[float]  # squared leave-one-out errors of each, to those of the mean
+    shares: np.ndarray  # what the predictions of each, less the mean, are multiplied by
+    mean: np.ndarray  # (targets,)
+
+    @property
+    def left_out(self) -> np.ndarray:
+        """The leave-one-out predictions (n, targets)."""
+        parts = zip(self.shares, self.fits, strict=True)
+        found: np.ndarray = self.mean + sum(s * (fit.left_out - self.mean) for s, fit in parts)
+        return found
+
+    @property
+    def intercept(self) -> np.ndarray:
+        """The intercept (targets,)."""
+        parts = zip(self.shares, self.fits, strict=True)
+        found: np.ndarray = self.mean + sum(s * (fit.intercept - self.mean) for s, fit in parts)
+        return found
+
+
+def stack_ridges(
+    blocks: Iterable[np.ndarray],
+    Y: np.ndarray,
+    weights: np.ndarray,
+    alphas: np.ndarray,
+    groups: np.ndarray | None = None,
+) -> Stack:
+    """Fit a ridge regression to each block of columns, and the shares of their predictions.
+
+    The shares are not negative, and those of the lowest squared error of the sum of leave-one-out
+    predictions. Where all would be zero, the block of the lowest error alone has a share, of one.
+    """
+    mean = weights @ Y / weights.sum()
+    fits = [fit_ridge(Z, Y, weights, alphas, groups) for Z in blocks]
+    root = np.sqrt(weights)[:, None]
+    target = ((Y - mean) * root).ravel()
+    shares = np.zeros(len(fits))
+    if np.isnan(fits[0].left_out).any():  # of a single row nothing is known
+        shares[0] = 1.0
+        return Stack(fits, [math.nan] * len(fits), shares, mean)
+    columns = np.column_stack([((fit.left_out - mean) * root).ravel() for fit in fits])
+    total = float(target @ target)
+    losses = ((columns - target[:, None]) ** 2).sum(axis=0)
+    if total > 0:
+        shares = _shares(columns, target)
+    if not shares.any():
+        shares[_first_lowest(losses)] = 1.0
+    errors = [float(loss) / total if total > 0 else math.nan for loss in losses]
+    return Stack(fits, errors, shares, mean)
+
+
+def _shares(columns: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return shares that are not negative, of as few columns as the target needs.
+
+    A column is dropped, one after another, if the squared error of the others is hardly larger.
+    """
+    from scipy.optimize import nnls
+
+    shares: np.ndarray = nnls(columns, target)[0]
+    while (used := np.flatnonzero(shares)).size > 1:
+        least = float(((columns @ shares - target) ** 2).sum())
+        without = []
+        for dropped in used:
+            fewer = np.zeros(len(shares))
+            others = used[used != dropped]
+            fewer[others], _ = nnls(columns[:, others], target)
+            without.append((float(((columns @ fewer - target) ** 2).sum()), fewer))
+        loss, fewer = min(without, key=lambda found: found[0])
+        if loss > least * (1 + WORTH):
+            break
+        shares = fewer
+    return shares
 
 
 Groups = list[np.ndarray] | None  # the rows of each group, which are left out together

@@ -20,7 +20,8 @@ from morforest._fixed_point import CellFormat
 from morforest._leaf_samples import LeafSamples
 from morforest._lengths import ALIGNMENTS
 from morforest._model import Forest
-from morforest._parameters import check_jobs
+from morforest._parameters import check_jobs, parameter_names
+from morforest._states import from_plain
 from morforest._uncertainty import OutOfBag
 from morforest.dictionary._base import Dictionary
 
@@ -35,6 +36,11 @@ def restore(estimator: Any, state: Any, fitted: str, check: Callable[[Any], None
     """
     if not isinstance(state, dict) or not all(isinstance(name, str) for name in state):
         raise ValueError("damaged model: the state is not a dict of attributes")
+    with refusing("model"):
+        state = {name: from_plain(value) for name, value in state.items()}
+    kind: Any = type(estimator)
+    for name in state:
+        require(not callable(getattr(kind, name, None)), f"{name} is a method")
     BaseEstimator.__setstate__(estimator, state)
     if state.get(fitted) is None:
         learned = [name for name in state if name.endswith("_") and not name.startswith("_")]
@@ -42,7 +48,7 @@ def restore(estimator: Any, state: Any, fitted: str, check: Callable[[Any], None
             raise ValueError(f"damaged model: there is {learned[0]}, but no {fitted}")
         return
     with refusing("model"):
-        for name in estimator._get_param_names():
+        for name in sorted(parameter_names(kind)):
             require(name in state, f"the parameter {name} is missing")
         check(estimator)
 
@@ -71,6 +77,7 @@ def check_trees(estimator: Any) -> None:
         require(isinstance(priors, tuple) and set(priors) <= set(estimator._priors), "the priors")
         rules = estimator._rules
         require(isinstance(rules, tuple) and len(rules) == 3, "the rules of growth")
+        require(isinstance(estimator.bootstrap_, (bool, np.bool_)), "how samples were drawn")
         silent = forest._core.has_silent_leaves
         require(not silent or "ignore" in priors, "leaves that say nothing")
         check_leaf_samples(estimator, forest)

@@ -19,6 +19,7 @@ from morforest._outputs import slices_of
 from morforest._parallel import count_jobs, over_blocks, over_even_parts, over_rows
 from morforest._pickling import LEAF_TYPES, pack, unpack
 from morforest._sparse import SparseRows
+from morforest._states import stored
 from morforest._validation import MAX_CLASSES, MAX_TARGET
 
 ROWS_PER_JOB = 256  # below this a call is not worth a thread
@@ -38,6 +39,7 @@ CORE_TYPES: dict[str, Any] = {
 }
 
 
+@stored
 @dataclass
 class Forest:
     """All trees' nodes in parallel arrays.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from morforest._atoms import Plane
-from morforest._portable import PortableForest
+from morforest._portable import PortableForest, narrow
 from morforest.dictionary._views import View
 
 OPSET, IR_VERSION = 17, 8  # of 2022, so that older runtimes read the files
@@ -92,17 +92,6 @@ def steps_of(forest: PortableForest) -> Steps:
 
 def _steps_at(place: np.ndarray, first: np.ndarray) -> np.ndarray:
     return np.where(place >= 0, first[np.maximum(place, 0)], place)
-
-
-def narrow(values: np.ndarray) -> np.ndarray:
-    """Return whole numbers in the narrowest type that holds them; floats as they are."""
-    if values.dtype.kind == "f":
-        return values
-    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
-    for name in ("uint8", "int8", "uint16", "int16", "int32"):
-        if np.iinfo(name).min <= low and high <= np.iinfo(name).max:
-            return values.astype(name)
-    return values.astype(np.int64)
 
 
 class Graph:
@@ -198,7 +187,7 @@ def _numbers(graph: Graph, forest: PortableForest, X: str, dtype: str) -> str:
         return graph.add("Clip", whole, *(graph.constant(np.int64(x)) for x in (-limit, limit)))
     values = graph.cast(X, np.float64)
     if forest.shift:
-        values = graph.add("Mul", values, graph.constant(np.ldexp(1.0, forest.shift)))
+        values = graph.add("Mul", values, graph.constant(forest.scale))
     if forest.real:
         return values
     limits = [graph.constant(np.float64(size)) for size in (-forest.limit, forest.limit)]
@@ -397,7 +386,7 @@ def _predict(
 
 def _linked(graph: Graph, forest: PortableForest, scores: str) -> str:
     """Turn scores into probabilities or predicted numbers."""
-    link, exponent = forest.head.link, forest.head.exponent
+    link, unit = forest.head.link, forest.head.unit
     if link == "logistic":
         nought = graph.add("Mul", scores, graph.constant(0.0))
         scores = graph.add("Concat", nought, scores, axis=1)
@@ -405,7 +394,7 @@ def _linked(graph: Graph, forest: PortableForest, scores: str) -> str:
         return graph.add("Softmax", scores, axis=1)
     if link == "exponential":
         return graph.add("Exp", scores)
-    return graph.add("Mul", scores, graph.constant(np.ldexp(1.0, exponent))) if exponent else scores
+    return graph.add("Mul", scores, graph.constant(unit)) if unit != 1.0 else scores
 
 
 def _known(graph: Graph, X: str, dtype: str) -> str:

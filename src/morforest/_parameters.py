@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, TypeGuard
 
@@ -96,8 +97,17 @@ def check_random_state(name: str, value: Any) -> np.random.RandomState:
     return state
 
 
+@cache
+def parameter_names(kind: Any) -> frozenset[str]:
+    """Return the names of the parameters of an estimator's or a dictionary's class."""
+    return frozenset(kind._get_param_names())
+
+
 def restore_parameters(holder: Any, state: Any) -> None:
-    """Set the parameters of a dictionary or a view from what a pickle holds."""
+    """Set the parameters of a dictionary, a view or copies from what a pickle or a file holds."""
+    kind: Any = type(holder)
     if not isinstance(state, dict) or not all(isinstance(name, str) for name in state):
-        raise ValueError(f"damaged model: the state of {type(holder).__name__} is not a dict")
+        raise ValueError(f"damaged model: the state of {kind.__name__} is not a dict")
+    for name in state.keys() - parameter_names(kind):
+        raise ValueError(f"damaged model: {kind.__name__} has no parameter {name!r}")
     holder.__dict__.update(state)

@@ -7,11 +7,9 @@ leaves say, in the order of the trees, and makes the prediction from the sum, as
 
 from __future__ import annotations
 
-import os
-import tempfile
+import math
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,8 +18,6 @@ from morforest._arrays import widen
 from morforest._atoms import OPERATIONS, RowLayout
 from morforest._fixed_point import extra_bits
 from morforest._model import Forest
-
-LINKS = ("mean", "softmax", "logistic", "exponential", "identity")
 
 
 @dataclass(frozen=True)
@@ -36,6 +32,11 @@ class Head:
     baseline: np.ndarray  # one per output
     exponent: int = 0
     classes: Any = None  # labels, None for regression, a list for several outputs
+
+    @property
+    def unit(self) -> float:
+        """What predicted numbers are multiplied by."""
+        return float(np.ldexp(1.0, self.exponent))
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class PortableForest:
     real: bool  # cells are float64, without prefix sums
     shift: int  # cells are round(x * 2^shift)
     limit: float  # cells are cut at this size
+    largest: float  # bound of the cells of training
     head: Head
     root: np.ndarray  # places
     left: np.ndarray
@@ -72,6 +74,11 @@ class PortableForest:
     def features(self) -> int:
         """Number of features of a sample."""
         return self.layout.features
+
+    @property
+    def scale(self) -> float:
+        """What numbers are multiplied by to become cells."""
+        return float(np.ldexp(1.0, self.shift))
 
     @property
     def trees(self) -> int:
@@ -147,6 +154,7 @@ def portable(
         real=real,
         shift=cells.shift + finer,
         limit=cells.bounds.limit(),
+        largest=float(np.ldexp(cells.bound / max(cells.bounds.mass, 1.0), finer)),
         head=Head(head.link, head.baseline, head.exponent, labels),
         root=place[forest.tree_begin.astype(np.int64)[:-1]],
         left=place[children],
@@ -175,6 +183,13 @@ def _require_linear(estimator: Any, forest: Forest, method: str) -> None:
             "samples",
             "fit with a dictionary without SharedAtoms, such as Haar() or Patch(), and without "
             "combine",
+        )
+    if any(view.filters for view in forest.atoms.layout.views):
+        raise _refusal(
+            estimator,
+            method,
+            f"atoms of its dictionary {dictionary!r} look at filtered channels",
+            "fit with a dictionary without White and Filter, such as Haar() or Patch()",
         )
     if not forest.atoms.linear:
         found = np.unique(forest.atoms.operation[forest.atoms.operation > 0]).tolist()
@@ -239,36 +254,17 @@ def _refusal(estimator: Any, method: str, reason: str, remedy: str) -> ValueErro
     return ValueError(f"{method} cannot write this {name}: {reason}. To export a model, {remedy}.")
 
 
-def write_file(path: Any, content: bytes) -> None:
-    """Write a file whole or not at all: an older one stays until the new one is on the disk."""
-    target = check_path(path)
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)  # temporary files are private, others are as the user wants them
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+def along(axis: int, shape: tuple[int, ...]) -> str:
+    """Return in words of C how an axis runs through a flat sample: its length and its stride."""
+    return f"{shape[axis]}, {math.prod(shape[axis + 1 :])}"
 
 
-def check_path(path: Any) -> Path:
-    """Return the path of a file that can be written, before the work on its content."""
-    try:
-        target = Path(os.fsdecode(path))
-    except TypeError:
-        raise TypeError(
-            f"path must be the name of a file, such as 'model', got {path!r}."
-        ) from None
-    if target.is_dir() or not target.name:
-        raise IsADirectoryError(f"path must be the name of a file, got the folder {str(path)!r}.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"path={str(path)!r}: there is no folder {str(target.parent)!r}; make it first."
-        )
-    return target
+def narrow(values: np.ndarray) -> np.ndarray:
+    """Return whole numbers in the narrowest type that holds them; floats as they are."""
+    if values.dtype.kind == "f":
+        return values
+    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
+    for name in ("uint8", "int8", "uint16", "int16", "int32"):
+        if np.iinfo(name).min <= low and high <= np.iinfo(name).max:
+            return values.astype(name)
+    return values.astype(np.int64)

@@ -30,6 +30,7 @@ from morforest._model import Forest
 from morforest._native import core
 from morforest._outputs import OutputFormats, choose_output_formats, output_factors
 from morforest._rounds import GENERATIONS, Boosting
+from morforest._spatial import fit_views
 from morforest._table import make_table
 from morforest.augment import make_copier
 from morforest.dictionary._base import ResolvedDictionary, resolve
@@ -165,6 +166,7 @@ class BoostingSettings:
 def resolve_for(dictionary: Any, data: TrainingData) -> ResolvedDictionary:
     """Resolve a dictionary for samples; what its owner changes later does not reach the result."""
     resolved = resolve(dictionary, data.shape, data.channel_axis)
+    resolved = fit_views(resolved, data.X, data.weights)
     return replace(resolved, dictionary=clone(resolved.dictionary))
 
 

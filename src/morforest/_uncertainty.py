@@ -17,6 +17,7 @@ import numpy as np
 from morforest._arrays import refusing, widen
 from morforest._fixed_point import exact_sum
 from morforest._model import Forest
+from morforest._states import stored
 from morforest._validation import MAX_TARGET
 
 EXACT_BITS = 52  # of sums; float64 holds whole numbers of 53 bits
@@ -29,6 +30,7 @@ LARGEST_WEIGHT = 2.0**40  # of sample weights whose mean is one, or that are cou
 SLACK = 1e-9  # of ranks: 0.7 * 10 must be 7, whatever its last bit
 
 
+@stored
 @dataclass(eq=False)
 class OutOfBag:
     """What the trees that left a training row out say of it, and what the row counts for."""

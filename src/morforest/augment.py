@@ -15,7 +15,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from morforest._native import core
-from morforest._parameters import MAX_COPIES, check_choice, check_integer, is_number
+from morforest._parameters import (
+    MAX_COPIES,
+    check_choice,
+    check_integer,
+    is_number,
+    restore_parameters,
+)
+from morforest._states import stored
 from morforest.dictionary._base import seed_from
 from morforest.dictionary._shape import SampleShape
 
@@ -64,6 +71,9 @@ class _Copies(BaseEstimator):
 
     copies: int
     _draws = 0
+
+    def __setstate__(self, state: Any) -> None:
+        restore_parameters(self, state)
 
     def _check_shape(self, shape: tuple[int, ...], channel_axis: int | None) -> None:
         raise NotImplementedError
@@ -114,6 +124,7 @@ def make_copier(
     return Copier(augment, shape, channel_axis, low, high)
 
 
+@stored
 class ImageCopies(_Copies):
     """Copies of images that are rotated, scaled, sheared and shifted.
 
@@ -206,6 +217,7 @@ class ImageCopies(_Copies):
         undo()
 
 
+@stored
 class SeriesCopies(_Copies):
     """Copies of series that are shifted, stretched, warped in time, and scaled.
 

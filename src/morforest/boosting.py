@@ -11,12 +11,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from morforest import _parameters as check
 from morforest import _validation as validation
 from morforest._calibrated import CalibratedClasses, CalibratedNumbers
+from morforest._states import stored
 
 __all__ = ["MorfBoostingClassifier", "MorfBoostingRegressor"]
 
 LARGEST_COUNT = 1e15  # of a Poisson target
 
 
+@stored
 class MorfBoostingClassifier(ClassifierMixin, CalibratedClasses):
     """Boosted trees that classify data with shape.
 
@@ -301,6 +303,7 @@ class MorfBoostingClassifier(ClassifierMixin, CalibratedClasses):
         return map(self._labels, self._staged_raw(X))
 
 
+@stored
 class MorfBoostingRegressor(RegressorMixin, CalibratedNumbers):
     """Boosted trees that predict numbers from data with shape.
 

@@ -17,9 +17,12 @@ from morforest._atoms import AtomList
 from morforest._data_scale import Sizes
 from morforest._fixed_point import COARSE, cells_for, choose_format, core_dtype, whole_weights
 from morforest._loading import check_features, restore
+from morforest._model_file import Saved
 from morforest._native import core
 from morforest._parallel import count_jobs, over_blocks, over_even_parts
 from morforest._sparse import SparseRows
+from morforest._spatial import fit_views
+from morforest._states import stored
 from morforest._table import TrainingTable
 from morforest.dictionary._base import resolve, seed_from
 from morforest.dictionary._presets import choose_dictionary
@@ -33,7 +36,8 @@ MAX_ATOMS = 10_000_000
 MOST_REPEATED = 1 << 24  # rows that the draw of atoms chooses from
 
 
-class AtomFeatures(TransformerMixin, BaseEstimator):
+@stored
+class AtomFeatures(TransformerMixin, Saved, BaseEstimator):
     """Random atoms of a dictionary as features, for a linear model or any other.
 
     `fit` draws the atoms, and takes the biases of those pooled by "proportion" from random
@@ -163,7 +167,7 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
             X, weights = X[used], weights[used]
             counts = whole_weights(weights) if weights.sum() <= MOST_REPEATED else None
         chosen = choose_dictionary(self.dictionary, shape, self.channel_axis)
-        plan = resolve(chosen, shape, self.channel_axis)
+        plan = fit_views(resolve(chosen, shape, self.channel_axis), X, counts)
         plan = replace(plan, dictionary=clone(plan.dictionary))  # later changes must not reach it
         key = seed_from(self.random_state)
         cell_format, cells = choose_format(X, plan.bounds, plan.has_order)
@@ -180,6 +184,10 @@ class AtomFeatures(TransformerMixin, BaseEstimator):
         self.data_shape_ = shape
         self.dictionary_ = plan.dictionary
         return self
+
+    @property
+    def _size(self) -> int:
+        return len(self._atoms)
 
     def _column_type(self) -> np.dtype[Any]:
         try:

@@ -7,10 +7,12 @@ from typing import Any
 from morforest._forest_base import BaseForest, Classification, Regression
 from morforest._forest_uncertainty import IntervalPrediction, SetPrediction
 from morforest._forest_weights import QuantilePrediction
+from morforest._states import stored
 
 __all__ = ["MorfClassifier", "MorfRegressor"]
 
 
+@stored
 class MorfClassifier(Classification, SetPrediction, BaseForest):
     """A random forest that classifies data with shape.
 
@@ -24,12 +26,12 @@ class MorfClassifier(Classification, SetPrediction, BaseForest):
         Where split candidates come from: :class:`Axis`, :class:`SparseOblique`, :class:`Patch`,
         :class:`Graph`, :class:`Neighbours`, :class:`Similarity`, :class:`Haar`, :class:`Pair`,
         :class:`Kernel`, :class:`Variance`, :class:`Atoms`, :class:`Mixture`, :class:`Subset` or
-        :class:`SharedAtoms`. The names "axis", "sporf", "patch", "image", "series" and
-        "series-pooled" stand for dictionaries that suit the shape of the samples. "auto" tries
-        those of these names that suit the samples, except for "series-pooled", and keeps the one
-        with the best out-of-bag score ("series" must lead by 0.01). None chooses by the shape of a
-        sample: ``SparseOblique()`` for flat rows, and ``Patch()``, with sizes from 1 to the square
-        root of each axis, for samples with two axes or more.
+        :class:`SharedAtoms`. The names "axis", "sporf", "patch", "image", "series",
+        "series-pooled" and "eeg" stand for dictionaries that suit the shape of the samples. "auto"
+        tries those of these names that suit the samples, except for "series-pooled", and keeps the
+        one with the best out-of-bag score ("series" and "eeg" must lead by 0.01). None chooses by
+        the shape of a sample: ``SparseOblique()`` for flat rows, and ``Patch()``, with sizes from 1
+        to the square root of each axis, for samples with two axes or more.
     n_estimators : int, default=500
         Number of trees, at most 1,000,000.
     data_shape : tuple of int or None, default=None
@@ -240,6 +242,7 @@ class MorfClassifier(Classification, SetPrediction, BaseForest):
         self.verbose = verbose
 
 
+@stored
 class MorfRegressor(Regression, QuantilePrediction, IntervalPrediction, BaseForest):
     """A random forest that predicts numbers from data with shape.
 
@@ -253,12 +256,12 @@ class MorfRegressor(Regression, QuantilePrediction, IntervalPrediction, BaseFore
         Where split candidates come from: :class:`Axis`, :class:`SparseOblique`, :class:`Patch`,
         :class:`Graph`, :class:`Neighbours`, :class:`Similarity`, :class:`Haar`, :class:`Pair`,
         :class:`Kernel`, :class:`Variance`, :class:`Atoms`, :class:`Mixture`, :class:`Subset` or
-        :class:`SharedAtoms`. The names "axis", "sporf", "patch", "image", "series" and
-        "series-pooled" stand for dictionaries that suit the shape of the samples. "auto" tries
-        those of these names that suit the samples, except for "series-pooled", and keeps the one
-        with the best out-of-bag score ("series" must lead by 0.01). None chooses by the shape of a
-        sample: ``SparseOblique()`` for flat rows, and ``Patch()``, with sizes from 1 to the square
-        root of each axis, for samples with two axes or more.
+        :class:`SharedAtoms`. The names "axis", "sporf", "patch", "image", "series",
+        "series-pooled" and "eeg" stand for dictionaries that suit the shape of the samples. "auto"
+        tries those of these names that suit the samples, except for "series-pooled", and keeps the
+        one with the best out-of-bag score ("series" and "eeg" must lead by 0.01). None chooses by
+        the shape of a sample: ``SparseOblique()`` for flat rows, and ``Patch()``, with sizes from 1
+        to the square root of each axis, for samples with two axes or more.
     n_estimators : int, default=500
         Number of trees, at most 1,000,000.
     data_shape : tuple of int or None, default=None

@@ -12,13 +12,17 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from morforest import _parameters as check
+from morforest._loading import check_labels, require, restore
+from morforest._model_file import Saved
+from morforest._states import stored
 
 __all__ = ["GraphFeatures"]
 
 MAX_DISTANCE = 1_000_000
 
 
-class GraphFeatures(TransformerMixin, BaseEstimator):
+@stored
+class GraphFeatures(TransformerMixin, Saved, BaseEstimator):
     """Count pairs of nodes by their distance and their labels, in graphs of any size.
 
     Graphs of different sizes have no features in common. This transformer gives each the same
@@ -125,6 +129,9 @@ class GraphFeatures(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return np.stack([self._count(graph)[0] for graph in self._read(X)])
+
+    def __setstate__(self, state: Any) -> None:
+        restore(self, state, "classes_", _check_labels)
 
     def node_values(self, graph: Any, values: Any) -> np.ndarray:
         """Spread values of a table, such as attributions, over the nodes of a graph.
@@ -271,3 +278,10 @@ def _check_kind(labels: np.ndarray, others: np.ndarray) -> None:
             f"X must have labels that are all words or all numbers, got {labels[0].item()!r} and "
             f"{others[0].item()!r}."
         )
+
+
+def _check_labels(features: GraphFeatures) -> None:
+    """Check the state of a transformer that was loaded."""
+    check_labels(features.classes_)
+    longest = features.max_distance_
+    require(type(longest) is int and 0 <= longest <= MAX_DISTANCE, "the longest distance")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from morforest._forest_base import Classification, Regression
+from morforest._states import stored
 
 __all__ = ["MorfTreeClassifier", "MorfTreeRegressor"]
 
 
+@stored
 class MorfTreeClassifier(Classification):
     """A decision tree that classifies data with shape; it is grown on all samples.
 
@@ -22,12 +24,12 @@ class MorfTreeClassifier(Classification):
         Where split candidates come from: :class:`Axis`, :class:`SparseOblique`, :class:`Patch`,
         :class:`Graph`, :class:`Neighbours`, :class:`Similarity`, :class:`Haar`, :class:`Pair`,
         :class:`Kernel`, :class:`Variance`, :class:`Atoms`, :class:`Mixture`, :class:`Subset` or
-        :class:`SharedAtoms`. The names "axis", "sporf", "patch", "image", "series" and
-        "series-pooled" stand for dictionaries that suit the shape of the samples. "auto" tries
-        those of these names that suit the samples, except for "series-pooled", and keeps the one
-        with the best out-of-bag score ("series" must lead by 0.01). None chooses by the shape of a
-        sample: ``SparseOblique()`` for flat rows, and ``Patch()``, with sizes from 1 to the square
-        root of each axis, for samples with two axes or more.
+        :class:`SharedAtoms`. The names "axis", "sporf", "patch", "image", "series",
+        "series-pooled" and "eeg" stand for dictionaries that suit the shape of the samples. "auto"
+        tries those of these names that suit the samples, except for "series-pooled", and keeps the
+        one with the best out-of-bag score ("series" and "eeg" must lead by 0.01). None chooses by
+        the shape of a sample: ``SparseOblique()`` for flat rows, and ``Patch()``, with sizes from 1
+        to the square root of each axis, for samples with two axes or more.
     data_shape : tuple of int or None, default=None
         Shape of one sample where X has flat rows, such as ``(28, 28)``. None takes the shape from
         X.
@@ -176,6 +178,7 @@ class MorfTreeClassifier(Classification):
         self.random_state = random_state
 
 
+@stored
 class MorfTreeRegressor(Regression):
     """A decision tree that predicts numbers from data with shape; it is grown on all samples.
 
@@ -189,12 +192,12 @@ class MorfTreeRegressor(Regression):
         Where split candidates come from: :class:`Axis`, :class:`SparseOblique`, :class:`Patch`,
         :class:`Graph`, :class:`Neighbours`, :class:`Similarity`, :class:`Haar`, :class:`Pair`,
         :class:`Kernel`, :class:`Variance`, :class:`Atoms`, :class:`Mixture`, :class:`Subset` or
-        :class:`SharedAtoms`. The names "axis", "sporf", "patch", "image", "series" and
-        "series-pooled" stand for dictionaries that suit the shape of the samples. "auto" tries
-        those of these names that suit the samples, except for "series-pooled", and keeps the one
-        with the best out-of-bag score ("series" must lead by 0.01). None chooses by the shape of a
-        sample: ``SparseOblique()`` for flat rows, and ``Patch()``, with sizes from 1 to the square
-        root of each axis, for samples with two axes or more.
+        :class:`SharedAtoms`. The names "axis", "sporf", "patch", "image", "series",
+        "series-pooled" and "eeg" stand for dictionaries that suit the shape of the samples. "auto"
+        tries those of these names that suit the samples, except for "series-pooled", and keeps the
+        one with the best out-of-bag score ("series" and "eeg" must lead by 0.01). None chooses by
+        the shape of a sample: ``SparseOblique()`` for flat rows, and ``Patch()``, with sizes from 1
+        to the square root of each axis, for samples with two axes or more.
     data_shape : tuple of int or None, default=None
         Shape of one sample where X has flat rows, such as ``(28, 28)``. None takes the shape from
         X.

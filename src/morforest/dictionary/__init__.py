@@ -16,12 +16,13 @@ from morforest.dictionary._compose import Mixture, SharedAtoms, Subset
 from morforest.dictionary._kernels import Kernel
 from morforest.dictionary._relations import Graph, Neighbours, Similarity
 from morforest.dictionary._tabular import Atoms, Axis, SparseOblique
-from morforest.dictionary._views import Difference, Gradient, Magnitude, Raw, Square
+from morforest.dictionary._views import Difference, Filter, Gradient, Magnitude, Raw, Square, White
 
 __all__ = [
     "Atoms",
     "Axis",
     "Difference",
+    "Filter",
     "Gradient",
     "Graph",
     "Haar",
@@ -38,4 +39,5 @@ __all__ = [
     "Square",
     "Subset",
     "Variance",
+    "White",
 ]

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from morforest._native import core
 from morforest._parameters import check_random_state, is_integer, restore_parameters
 from morforest.dictionary._shape import SampleShape
-from morforest.dictionary._views import RAW, View, views_of
+from morforest.dictionary._views import RAW, Unfitted, View, views_of
 
 MOST_SAMPLED = 10_000_000
 NO_WINDOWS = np.empty(0, dtype=np.uint64)
@@ -68,6 +68,7 @@ class ResolvedDictionary:
 
     dictionary: Dictionary
     samples: SampleShape
+    fitted: tuple[tuple[Unfitted, View], ...] = ()  # views with filters that fit training samples
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -102,7 +103,7 @@ class ResolvedDictionary:
                 else:
                     found = part._view_mass(view, bounds)
                     derived[view] = max(derived.get(view, 0.0), found)
-                    nonnegative &= view.kind != "difference"
+                    nonnegative &= view.kind not in ("difference", "filter")
         views = tuple(derived.items())
         return Bounds(mass, nonnegative, integral, views, nonlinear, positions, side)
 
@@ -159,7 +160,12 @@ class ResolvedDictionary:
         return [part for part, _ in self.dictionary._flatten()]
 
     def _views_of(self, part: Dictionary) -> tuple[View, ...]:
-        return part._views(self.samples)
+        fitted: dict[View, View] = {**dict(self.fitted)}
+        return tuple(fitted.get(view, view) for view in part._views(self.samples))
+
+    def unfitted(self) -> tuple[Unfitted, ...]:
+        """Return the views that are still to be fitted, each once."""
+        return tuple(view for view in self.views() if isinstance(view, Unfitted))
 
 
 def cumulative_fractions(probabilities: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from morforest._native import core
 from morforest._parameters import check_choice, is_integer, is_number
+from morforest._states import stored
 from morforest.dictionary._along import Along
 from morforest.dictionary._base import Bounds, Dictionary, cumulative_fractions
 from morforest.dictionary._pooling import Pooled, Pooling, log_uniform
@@ -98,6 +99,7 @@ class Boxes(Dictionary):
         ]
 
 
+@stored
 class Patch(Along, Pooled, Boxes):
     """Sums over random patches of neighbouring features: the dictionary of MORF.
 
@@ -282,6 +284,7 @@ class Patch(Along, Pooled, Boxes):
         built.add_patch(self._extent(shape), *rules, weights, along)
 
 
+@stored
 class Haar(Pooled, Boxes):
     """Equal boxes side by side with weights of opposite sign: edges and lines.
 
@@ -404,6 +407,7 @@ class Haar(Pooled, Boxes):
         built.add_haar(self._extent(shape), self._lobed(shape), self._kinds())
 
 
+@stored
 class Pair(Pooled, Boxes):
     """The difference of two equal boxes, at a distance or on different views.
 
@@ -485,6 +489,7 @@ class Pair(Pooled, Boxes):
         built.add_pair(self._extent(shape), self._reaches(shape))
 
 
+@stored
 class Variance(Boxes):
     """The variance of the values in a random box: how much a series varies there.
 
@@ -531,8 +536,8 @@ class Variance(Boxes):
         squares = [view.squared() for view in views]
         if None in squares:
             raise ValueError(
-                "views of Variance must be Raw(), Difference() or a list of these, got "
-                f"{self.views!r}."
+                "views of Variance must be Raw(), Difference(), White(), Filter() or a list of "
+                f"these, got {self.views!r}."
             )
         return (*views, *[square for square in squares if square is not None])
 

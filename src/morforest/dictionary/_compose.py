@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from morforest._parameters import check_choice, is_integer
+from morforest._states import stored
 from morforest.dictionary._base import Dictionary, to_numbers
 
 MOST_ATOMS = 1_000_000  # of a tree, or of all trees
 
 
+@stored
 class Mixture(Dictionary):
     """Several dictionaries: each candidate comes from one of them, drawn at random.
 
@@ -138,6 +140,7 @@ class FewAtoms(Dictionary):
         return self.dictionary._flatten()
 
 
+@stored
 class Subset(FewAtoms):
     """A few atoms of a dictionary for each tree, drawn before the tree grows.
 
@@ -178,6 +181,7 @@ class Subset(FewAtoms):
         return int(self.n_atoms)
 
 
+@stored
 class SharedAtoms(FewAtoms):
     """Atoms that all trees of a forest share, drawn before the first tree grows.
 

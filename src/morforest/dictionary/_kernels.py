@@ -11,6 +11,7 @@ import numpy as np
 
 from morforest._native import core
 from morforest._parameters import is_integer
+from morforest._states import stored
 from morforest.dictionary._base import Bounds, cumulative_fractions
 from morforest.dictionary._boxes import Boxes, Sizes
 from morforest.dictionary._pooling import COMPETING, OPS, Pooled, Pooling, log_uniform
@@ -31,6 +32,7 @@ MAX_DILATION = 2**31 - 1
 TRIPLE_LENGTH = 9  # elements of "triple" kernels
 
 
+@stored
 class Kernel(Pooled, Boxes):
     """Weighted boxes, which may be dilated: convolution kernels at random positions.
 

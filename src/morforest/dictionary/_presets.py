@@ -13,9 +13,9 @@ from morforest.dictionary._compose import Mixture, SharedAtoms, Subset
 from morforest.dictionary._kernels import TRIPLE_LENGTH, Kernel
 from morforest.dictionary._shape import SampleShape
 from morforest.dictionary._tabular import Axis, SparseOblique
-from morforest.dictionary._views import Difference, Gradient, Magnitude, Raw
+from morforest.dictionary._views import Difference, Gradient, Magnitude, Raw, White
 
-NAMES = ("axis", "sporf", "patch", "image", "series", "series-pooled")
+NAMES = ("axis", "sporf", "patch", "image", "series", "series-pooled", "eeg")
 SHORTEST_SERIES, SMALLEST_IMAGE = 6, 3  # the least lengths for which these names make sense
 MOST_COLOURS = 4  # red, green, blue and transparency
 # A hint at "series" takes so many rows and columns, and looks at so many of each.
@@ -48,6 +48,8 @@ def choose_dictionary(
             return SharedAtoms(_series(samples))
         case "series-pooled":
             return SharedAtoms(_pooled(samples, "series-pooled", counts=8))
+        case "eeg":
+            return SharedAtoms(_eeg(samples))
     names = ", ".join(map(repr, NAMES))
     if dictionary == "auto":
         raise ValueError(
@@ -66,7 +68,11 @@ def names_for(shape: tuple[int, ...], channel_axis: int | None) -> list[str]:
     lengths = [shape[axis] for axis in samples.free_axes]
     if len(lengths) < 2:
         names = ["axis", "sporf", "patch"]
-        return [*names, "series"] if lengths and lengths[0] >= SHORTEST_SERIES else names
+        if lengths and lengths[0] >= SHORTEST_SERIES:
+            names.append("series")
+            if samples.rank == 2 and samples.size > lengths[0]:  # several channels
+                names.append("eeg")
+        return names
     names = ["sporf", "patch"]
     if _colour_axis(samples) is not None:
         warnings.warn(f'dictionary="auto" leaves out "image": {_ask(samples)}', UserWarning, 6)
@@ -198,6 +204,27 @@ def _series(shape: SampleShape) -> Dictionary:
         ],
         weights=[0.1, 0.05, 0.05, 0.8],
     )
+
+
+def _eeg(shape: SampleShape) -> Dictionary:
+    """Return sums and variances of intervals in place, and pooled atoms, raw and whitened."""
+    time = _time_axis("eeg", shape)
+    if shape.rank != 2:
+        raise ValueError(
+            f'dictionary="eeg" needs samples of two axes, channels and time, got shape {shape}'
+            f'{_channel_note(shape)}: use "series" or "patch".'
+        )
+    sensors = 1 - time
+    length = shape.lengths[time]
+    views = [Raw(), White(axis=sensors)]
+    sizes = _sizes(shape, time, max(2, length // 2))
+    in_place = Patch(1, sizes, boundary="inside", size_distribution="log", views=views)
+    power = Variance(
+        _sizes(shape, time, 2), _sizes(shape, time, length), size_distribution="log", views=views
+    )
+    pooled = Patch(1, _sizes(shape, time, max(1, length // 3)), boundary="inside", views=views)
+    pooled.set_params(pool=["proportion", "max", "min"], window=1.0, size_distribution="log")
+    return Mixture([in_place, power, pooled], weights=[0.6, 0.25, 0.15])
 
 
 def _pooled(shape: SampleShape, name: str, counts: int) -> Dictionary:

@@ -12,6 +12,7 @@ from scipy.spatial import KDTree
 
 from morforest._native import core
 from morforest._parameters import check_choice, check_integer, is_integer, is_number
+from morforest._states import stored
 from morforest.dictionary._base import Bounds, Dictionary, cumulative_fractions, to_numbers
 from morforest.dictionary._correlation import kept_in_both_halves
 from morforest.dictionary._edges import both_ways, cumulated_weights, edges_of, on_sphere
@@ -189,6 +190,7 @@ class Related(Dictionary):
         )
 
 
+@stored
 class Graph(Related):
     """Sums over connected sets of features: an edge permits an atom with both features.
 
@@ -309,6 +311,7 @@ class Graph(Related):
         return edges_of("adjacency", self.adjacency)
 
 
+@stored
 class Neighbours(Related):
     """Sums over connected sets of features that lie at points in space.
 
@@ -423,6 +426,7 @@ class Neighbours(Related):
         return both_ways(edges)
 
 
+@stored
 class Similarity(Related):
     """Sums over sets of similar features: neighbours are drawn with probability by similarity.
 

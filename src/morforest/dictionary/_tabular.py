@@ -10,12 +10,14 @@ import scipy.sparse as sp
 
 from morforest._native import core
 from morforest._parameters import is_number
+from morforest._states import stored
 from morforest.dictionary._base import Bounds, Dictionary, cumulative_fractions, to_numbers
 from morforest.dictionary._shape import SampleShape
 
 COMBINATION_MASS = 2.0**17  # bounds the sum of the absolute weights of a learned combination
 
 
+@stored
 class Axis(Dictionary):
     """Single features: the dictionary of a random forest.
 
@@ -55,6 +57,7 @@ class GivenColumns(Axis):
         return Bounds(mass=mass, nonnegative=False, integral=True, side=mass)
 
 
+@stored
 class SparseOblique(Dictionary):
     """Sparse combinations of features with weights +1 and -1: the dictionary of SPORF.
 
@@ -113,6 +116,7 @@ class SparseOblique(Dictionary):
         built.add_sparse(self._cumulative(shape))
 
 
+@stored
 class Atoms(Dictionary):
     """A finite dictionary of your own atoms.
 

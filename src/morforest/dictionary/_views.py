@@ -9,21 +9,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, TypeAlias
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from morforest._native import core
-from morforest._parameters import is_integer, restore_parameters
+from morforest._parameters import check_fraction, is_integer, restore_parameters
+from morforest._states import stored
 from morforest.dictionary._shape import SampleShape
 
-__all__ = ["Difference", "Gradient", "Magnitude", "Raw", "Square"]
+__all__ = ["Difference", "Filter", "Gradient", "Magnitude", "Raw", "Square", "White"]
 
-KINDS = ("raw", "difference", "square", "magnitude", "orientation", "squared_difference")
-SQUARES = (KINDS.index("square"), KINDS.index("squared_difference"))
+KINDS = (
+    "raw",
+    "difference",
+    "square",
+    "magnitude",
+    "orientation",
+    "squared_difference",
+    "filter",
+    "squared_filter",
+)
 ANGLE_BITS = 40  # cosines are rounded to these bits, because C libraries differ in the last one
 MAX_ORIENTATIONS = 64
+FILTER_BITS = 20  # behind the point of the weights of filters
+LARGEST_WEIGHT = 1000.0  # of a filter
+LEAST_SHRINKAGE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -35,15 +49,20 @@ class View:
     other_axis: int = 0
     cosine: float = 1.0
     sine: float = 0.0
+    filters: tuple[int, ...] = ()  # of filters: row after row, in units of 2^-FILTER_BITS
 
     def to_core(self) -> core.View:
         """Return the view as the core takes it."""
-        return core.View(self.kind, self.axis, self.other_axis, self.cosine, self.sine)
+        return core.View(
+            self.kind, self.axis, self.other_axis, self.cosine, self.sine, self.filters
+        )
 
     @classmethod
     def from_core(cls, view: core.View) -> View:
         """Read a view of the core."""
-        return cls(view.kind, view.axis, view.other_axis, view.cosine, view.sine)
+        return cls(
+            view.kind, view.axis, view.other_axis, view.cosine, view.sine, tuple(view.filters)
+        )
 
     def largest(self, raw: float) -> float:
         """Return a bound of the values, where raw values are at most `raw` in size."""
@@ -55,12 +74,18 @@ class View:
             return raw * raw
         if self.kind == "squared_difference":
             return 4 * raw * raw
+        if self.kind == "filter":
+            return self.gain * raw + 1
+        if self.kind == "squared_filter":
+            return (self.gain * raw + 1) ** 2
         return math.sqrt(8) * raw + 1
 
     def largest_of_nonnegative(self, raw: float) -> tuple[float, bool]:
         """Return the bound if no raw value is negative, and whether values of the view may be."""
         if self.kind == "difference":
             return raw, True
+        if self.filters or self.kind == "filter":
+            return self.largest(raw), not self.squares
         if self.kind in ("raw", "square"):
             return self.largest(raw), False
         if self.kind == "squared_difference":
@@ -73,6 +98,10 @@ class View:
             return room
         if self.kind == "difference":
             return room / 2
+        if self.kind in ("filter", "squared_filter"):
+            # The core's sums are those of weights in units of 2^-FILTER_BITS.
+            most = math.sqrt(room) if self.squares else room
+            return min((most - 1) / self.gain, 2.0 ** (61 - FILTER_BITS) / self.gain)
         if self.squares:
             return math.sqrt(room / self.largest(1.0))
         # A float64 between 2^52 and 2^53 rounds gradients to whole numbers.
@@ -80,14 +109,40 @@ class View:
 
     @property
     def squares(self) -> bool:
-        """Whether values are squares of raw values or of their differences."""
-        return self.kind in ("square", "squared_difference")
+        """Whether values are squares of those of another view."""
+        return self.kind in ("square", "squared_difference", "squared_filter")
+
+    @property
+    def gain(self) -> float:
+        """How many times as large as the values of a sample those of its filters may be."""
+        return _gain(self.filters)
 
     def squared(self) -> View | None:
         """Return the view of the squares of the values, if there is one."""
         if self.kind == "raw":
             return View("square")
+        if self.kind == "filter":
+            return replace(self, kind="squared_filter")
         return View("squared_difference", self.axis) if self.kind == "difference" else None
+
+
+@dataclass(frozen=True)
+class Unfitted(View):
+    """A view whose filters are still to be fitted to samples."""
+
+    shrinkage: float = 0.05
+
+    def fitted(self, filters: tuple[int, ...]) -> View:
+        """Return the view with its filters."""
+        return View(self.kind, self.axis, filters=filters)
+
+
+@lru_cache(maxsize=64)
+def _gain(filters: tuple[int, ...]) -> float:
+    size = math.isqrt(len(filters))
+    rows = [filters[i * size : (i + 1) * size] for i in range(size)]
+    largest = max((sum(map(abs, row)) for row in rows), default=1 << FILTER_BITS)
+    return max(largest / 2.0**FILTER_BITS, 2.0**-FILTER_BITS)
 
 
 RAW = View("raw")
@@ -111,6 +166,7 @@ class BaseView(BaseEstimator):
         raise NotImplementedError
 
 
+@stored
 class Raw(BaseView):
     """The values themselves.
 
@@ -125,6 +181,7 @@ class Raw(BaseView):
         return [RAW]
 
 
+@stored
 class Square(BaseView):
     """The squares of the values."""
 
@@ -132,6 +189,7 @@ class Square(BaseView):
         return [View("square")]
 
 
+@stored
 class Difference(BaseView):
     """The differences of neighbours along an axis: the next value minus each value.
 
@@ -148,6 +206,7 @@ class Difference(BaseView):
         return [View("difference", _axis("axis", self.axis, shape))]
 
 
+@stored
 class Magnitude(BaseView):
     """The length of an image's gradient: how sharp an edge is, whatever its direction.
 
@@ -165,6 +224,7 @@ class Magnitude(BaseView):
         return [View("magnitude", *_plane(self.axes, shape))]
 
 
+@stored
 class Gradient(BaseView):
     """Edges by their direction: one view for each of several orientations.
 
@@ -196,6 +256,122 @@ class Gradient(BaseView):
         return [
             View("orientation", *axes, _rounded(math.cos(a)), _rounded(math.sin(a))) for a in angles
         ]
+
+
+@stored
+class Filter(BaseView):
+    """Weighted sums over an axis, such as the channels of a recording: one per place on the axis.
+
+    Electrodes see mixtures of sources, which such sums take apart: those of independent component
+    analysis, the common average, a Laplacian, or random ones.
+
+    Parameters
+    ----------
+    matrix : array-like of shape (n, n)
+        The weights, one row per sum; n is the length of the axis. They are rounded to multiples of
+        2^-20, and may be as large as 1000.
+    axis : int or None, default=None
+        Axis of a sample, not of X. None means the channel axis, or the first of two axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from morforest import Filter, Patch, Raw
+    >>> average = np.eye(4) - 1 / 4  # four channels, referred to their common average
+    >>> dictionary = Patch(views=[Raw(), Filter(average)])
+    """
+
+    def __init__(self, matrix: Any, *, axis: int | None = None):
+        self.matrix = matrix
+        self.axis = axis
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        same = np.array_equal(np.asarray(self.matrix), np.asarray(other.matrix))
+        return bool(same and self.axis == other.axis)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def _views(self, shape: SampleShape) -> list[View]:
+        axis = _sensor_axis(self, shape)
+        length = shape.lengths[axis]
+        try:
+            matrix = np.asarray(self.matrix, dtype=np.float64)
+        except (TypeError, ValueError):
+            matrix = np.empty(0)
+        if matrix.shape != (length, length):
+            raise ValueError(
+                f"matrix of Filter must have {length} rows and {length} columns of numbers for "
+                f"samples of shape {shape} and axis {axis}, got {self.matrix!r}."
+            )
+        if not (np.abs(matrix) <= LARGEST_WEIGHT).all():
+            raise ValueError(
+                f"matrix of Filter must hold numbers from {-LARGEST_WEIGHT:g} to "
+                f"{LARGEST_WEIGHT:g}, got {self.matrix!r}: scale it."
+            )
+        return [View("filter", axis, filters=filters_of(matrix))]
+
+
+@stored
+class White(BaseView):
+    """Whitened channels: filters that are fitted to the training samples.
+
+    On average over the samples, and over their other axes, whitened channels are uncorrelated and
+    vary alike, as much as the mean of the channels. So what many channels share no longer hides
+    what few of them see. The filters are the symmetric inverse root of the mean covariance of the
+    samples, so that each resembles its channel. Targets play no part in it. Samples count by
+    their weights.
+
+    Parameters
+    ----------
+    shrinkage : float, default=0.05
+        Share of the covariance that is replaced by equal variances without covariances, from
+        0.0001 to 1.
+    axis : int or None, default=None
+        Axis of a sample, not of X. None means the channel axis, or the first of two axes.
+
+    Notes
+    -----
+    The filters are part of a fitted model. They are those of all of its training samples: of a
+    forest's out-of-bag scores, and of samples that boosting holds out, they have seen the values,
+    though not the targets. Cross-validation of the estimator fits them anew in each fold.
+
+    Examples
+    --------
+    >>> from morforest import Patch, Raw, White
+    >>> Patch(views=[Raw(), White()])
+    Patch(views=[Raw(), White()])
+    """
+
+    def __init__(self, shrinkage: float = 0.05, *, axis: int | None = None):
+        self.shrinkage = shrinkage
+        self.axis = axis
+
+    def _views(self, shape: SampleShape) -> list[View]:
+        axis = _sensor_axis(self, shape)
+        check_fraction("shrinkage", self.shrinkage, LEAST_SHRINKAGE, 1)
+        return [Unfitted("filter", axis, shrinkage=float(self.shrinkage))]
+
+
+def filters_of(matrix: np.ndarray) -> tuple[int, ...]:
+    """Return the weights of filters in units of 2^-FILTER_BITS, row after row."""
+    whole = np.rint(np.ldexp(matrix, FILTER_BITS)).astype(np.int64)
+    return tuple(whole.ravel().tolist())
+
+
+def _sensor_axis(view: Filter | White, shape: SampleShape) -> int:
+    if view.axis is not None:
+        return _axis("axis", view.axis, shape)
+    if shape.channel_axis is not None:
+        return shape.channel_axis
+    if shape.rank != 2:
+        raise ValueError(
+            f"{type(view).__name__} needs to know the axis of channels of samples of shape "
+            f"{shape}: set channel_axis, or the axis of {type(view).__name__}."
+        )
+    return 0
 
 
 Views: TypeAlias = BaseView | Sequence[BaseView] | None
