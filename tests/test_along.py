@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from test_dictionary_sampling import LEVEL, draw, fit_of, patch_law, side_law
 from test_relations import PATH, RING, STAR, N, set_law
 
+import morforest
 from morforest import (
     AtomFeatures,
     Graph,
@@ -120,6 +121,18 @@ def test_estimators_take_relations_along_an_axis(name):
     sums = values.sum(axis=(1, 2)) + baseline
     np.testing.assert_allclose(sums, fitted.predict_proba(X[:9]), atol=1e-9)
     assert values.shape == (9, 12, 30, 2)
+
+
+def test_relations_are_kept_in_files(tmp_path):
+    X, y, _ = electrodes(60)
+    similar = Similarity.from_data(X, axis=0, k=2, random_state=0)
+    for relation in (similar, Neighbours(PLACES, k=2), Graph(np.eye(12, k=1), hops=(0, 2))):
+        model = MorfClassifier(Patch(along={0: relation}), n_estimators=3, random_state=0)
+        model.fit(X, y).save(tmp_path / "model.safetensors")
+        loaded = morforest.load(tmp_path / "model.safetensors")
+        np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+        assert loaded.dictionary_ == model.dictionary_
+        assert_same_forest(clone(loaded).fit(X, y), model)
 
 
 def test_pooled_atoms_move_over_time_alone():
