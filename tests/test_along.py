@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from common import assert_same_forest
 from scipy import stats
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from test_dictionary_sampling import LEVEL, draw, fit_of, patch_law, side_law
@@ -125,7 +126,7 @@ def test_estimators_take_relations_along_an_axis(name):
 
 def test_relations_are_kept_in_files(tmp_path):
     X, y, _ = electrodes(60)
-    similar = Similarity.from_data(X, axis=0, k=2, random_state=0)
+    similar = Similarity(csr_array(np.eye(12, k=1)), max_size=3)
     for relation in (similar, Neighbours(PLACES, k=2), Graph(np.eye(12, k=1), hops=(0, 2))):
         model = MorfClassifier(Patch(along={0: relation}), n_estimators=3, random_state=0)
         model.fit(X, y).save(tmp_path / "model.safetensors")
