@@ -15,6 +15,7 @@ from morforest import (
     DataScaleWarning,
     Difference,
     Gradient,
+    Graph,
     Haar,
     Kernel,
     Magnitude,
@@ -182,12 +183,26 @@ def test_forests_of_linear_dictionaries_predict_the_same(name, images, waves, tm
         assert_exported(forest(LINEAR[name]).fit(X, y), new, tmp_path)
 
 
+def test_so_do_forests_of_connected_sets(waves, tmp_path):
+    X, new, y = (part.reshape(len(part), -1) for part in waves)
+    ring = np.roll(np.eye(X.shape[1]), 1, axis=1)
+    assert_exported(forest(Graph(ring + ring.T)).fit(X, y.ravel()), new, tmp_path)
+
+
 @pytest.mark.parametrize("dictionary", [Axis(), SparseOblique(), Patch()], ids=str)
 def test_so_do_forests_of_float64_cells(dictionary, waves, tmp_path):
     X, new, y = waves
     model = forest(dictionary).fit(far_apart(X), y)
     assert model._forest.cell_format.real
     assert_exported(model, far_apart(new), tmp_path)
+
+
+def test_sums_that_leave_the_range_of_float64_go_right(tmp_path):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(200, 30)) * 10.0 ** rng.integers(-30, 30, 30)
+    model = forest(SparseOblique(density=0.5)).fit(X, rng.integers(0, 3, 200))
+    assert model._forest.cell_format.real
+    assert_exported(model, rng.choice([1e308, -1.0, 2.0], (200, 30)), tmp_path)
 
 
 def test_so_do_forests_of_cells_of_64_bits(waves, tmp_path):
@@ -414,8 +429,14 @@ def honest():
 REFUSED = {
     "pool": (lambda X, y: forest(Patch(pool="max")).fit(X, y), r"Patch\(pool='max'\).*max.*pool"),
     "variance": (lambda X, y: forest(Variance()).fit(X, y), "Variance.*not weighted sums.*Haar"),
-    "series": (lambda X, y: forest("series").fit(X[:, 0], y), "SharedAtoms.*without SharedAtoms"),
-    "shared": (lambda X, y: forest(SharedAtoms(Haar(), 50)).fit(X, y), "columns.*SharedAtoms"),
+    "series": (
+        lambda X, y: forest("series").fit(X[:, 0], y),
+        "'series' shares.*without SharedAtoms",
+    ),
+    "shared": (
+        lambda X, y: forest(SharedAtoms(Haar(), 50)).fit(X, y),
+        r"SharedAtoms\(.* shares.*such as Haar",
+    ),
     "gaps": (lambda X, y: forest().fit(with_gaps(X), y), "missing values.*SimpleImputer"),
     "outputs": (lambda X, y: forest().fit(X, np.stack([y, y], 1)), "2 outputs.*one classifier"),
     "silent": (lambda X, y: honest().fit(X, y), "do not vote.*honest_prior"),

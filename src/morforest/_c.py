@@ -60,9 +60,9 @@ typedef struct {{
 """
 
 CLASSES = """\
- *     The result are the probabilities of the classes, in the order of model_labels."""
+ *     The result holds the probabilities of the classes, in the order of model_labels."""
 NUMBERS = """\
- *     The result are the predicted numbers."""
+ *     The result holds the predicted numbers."""
 
 ROUND = """
 /* The nearest whole number, the even one of two. */
@@ -99,9 +99,9 @@ static inline double model_cell(double x) {{ return x * {scale}; }}
 ACCUMULATE = """
 /* Replaces each of some numbers by the sum up to it along an axis. */
 static inline void model_accumulate(int64_t *cell, long length, long stride) {{
-  long i;
-  for (i = 0; i < {features}; ++i)
-    if (i / stride % length != 0)
+  long begin, i;
+  for (begin = 0; begin < {features}; begin += length * stride)
+    for (i = begin + stride; i < begin + length * stride; ++i)
       cell[i] = (int64_t)((uint64_t)cell[i] + (uint64_t)cell[i - stride]);
 }}
 """

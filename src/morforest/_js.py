@@ -65,41 +65,17 @@ function read(sample) {{
   const flat = ArrayBuffer.isView(sample) ? sample : [sample].flat(Infinity);
   if (flat.length !== features)
     throw new RangeError(`a sample has ${{features}} numbers, got ${{flat.length}}`);
-  return {cell}.from(flat, (value) => {{
-    const x = Number(value);
-    if (typeof value === "string" || value === null || !Number.isFinite(x))
-      throw new RangeError(`a sample has finite numbers, got ${{value}}`);
+  const cells = new {cell}(features);
+  for (let i = 0; i < features; ++i) {{
+    const x = Number(flat[i]);
+    if (typeof flat[i] === "string" || flat[i] === null || !Number.isFinite(x))
+      throw new RangeError(`a sample has finite numbers, got ${{flat[i]}}`);
 {quantised}
-  }});
+  }}
+  return cells;
 }}
 
-// Replaces each number of a plane by the sum up to it along an axis.
-function accumulate(cells, begin, length, stride) {{
-  for (let i = 0; i < features; ++i)
-    if (Math.floor(i / stride) % length !== 0) cells[begin + i] += cells[begin + i - stride];
-}}
-
-// The value ahead of each place along an axis, less that of the place or of the one behind it.
-function difference(x, i, length, stride, behind) {{
-  const at = Math.floor(i / stride) % length;
-  const ahead = x[at + 1 < length ? i + stride : i];
-  return ahead - x[behind && at > 0 ? i - stride : i];
-}}
-
-// The length of the gradient, or its part in the direction of a cosine and a sine.
-function gradient(x, i, rows, columns, toRight, toBelow) {{
-  const down = Number(difference(x, i, ...rows, true));
-  const right = Number(difference(x, i, ...columns, true));
-  const length = Math.sqrt(down * down + right * right);
-  if (toRight === undefined) return {number}(round(length));
-  const divisor = length > 0 ? length : 1;
-  const cosine = Math.max((right / divisor) * toRight + (down / divisor) * toBelow, 0);
-  const square = cosine * cosine;
-  const fourth = square * square;
-  return {number}(round(length * (fourth * fourth * cosine)));
-}}
-
-function fill(x) {{
+{helpers}function fill(x) {{
   const cells = new {cell}({cells});
 {planes}  return cells;
 }}
@@ -126,10 +102,45 @@ function sumTrees(sample) {{
 
 {predict}"""
 
+ACCUMULATE = """\
+// Replaces each number of a plane by the sum up to it along an axis.
+function accumulate(cells, begin, length, stride) {
+  for (let block = begin; block < begin + features; block += length * stride)
+    for (let i = block + stride; i < block + length * stride; ++i) cells[i] += cells[i - stride];
+}
+
+"""
+
+DIFFERENCE = """\
+// The value ahead of each place along an axis, less that of the place or of the one behind it.
+function difference(x, i, length, stride, behind) {
+  const at = Math.floor(i / stride) % length;
+  const ahead = x[at + 1 < length ? i + stride : i];
+  return ahead - x[behind && at > 0 ? i - stride : i];
+}
+
+"""
+
+GRADIENT = """\
+// The length of the gradient, or its part in the direction of a cosine and a sine.
+function gradient(x, i, rows, columns, toRight, toBelow) {
+  const down = Number(difference(x, i, ...rows, true));
+  const right = Number(difference(x, i, ...columns, true));
+  const length = Math.sqrt(down * down + right * right);
+  if (toRight === undefined) return whole(length);
+  const divisor = length > 0 ? length : 1;
+  const cosine = Math.max((right / divisor) * toRight + (down / divisor) * toBelow, 0);
+  const square = cosine * cosine;
+  const fourth = square * square;
+  return whole(length * (fourth * fourth * cosine));
+}
+
+"""
+
 TOO_LARGE = """\
     if (Math.abs(x) * scale > limit)
       throw new RangeError(`a sample has numbers of up to ${limit / scale} in size, got ${x}`);
-    return round(x * scale);"""
+    cells[i] = round(x * scale);"""
 
 CLASSES = """\
 function scores(sample) {{
@@ -211,7 +222,7 @@ def js_module(forest: PortableForest) -> bytes:
         scale=repr(forest.scale),
         limit=repr(limit),
         cell="BigInt64Array" if big else "Float64Array",
-        number="BigInt" if big else "",
+        helpers="".join(_helpers(forest, big)),
         quantised=_quantised(forest, big),
         cells=forest.layout.cells,
         planes="".join(_planes(forest)),
@@ -247,9 +258,9 @@ def _needs_big(forest: PortableForest) -> bool:
 
 def _quantised(forest: PortableForest, big: bool) -> str:
     if forest.real:
-        return "    return x * scale;"
+        return "    cells[i] = x * scale;"
     if big:
-        return "    return BigInt(round(Math.min(Math.max(x * scale, -limit), limit)));"
+        return "    cells[i] = BigInt(round(Math.min(Math.max(x * scale, -limit), limit)));"
     return TOO_LARGE
 
 
@@ -288,6 +299,18 @@ def _packed(name: str, values: np.ndarray, big: bool = False) -> str:
         small = small.astype(np.float64)
     content = base64.b64encode(small.astype(small.dtype.newbyteorder("<")).tobytes()).decode()
     return f'const {name} = unpack("{content}", {kind});\n'
+
+
+def _helpers(forest: PortableForest, big: bool) -> Any:
+    """Yield the functions that some planes need."""
+    kinds = {view.kind for view in forest.layout.views}
+    if not forest.real and any(plane.prefixed_axes for plane in forest.layout.planes):
+        yield ACCUMULATE
+    if kinds - {"raw", "square"}:
+        yield DIFFERENCE
+    if kinds & {"magnitude", "orientation"}:
+        yield f"const whole = {'(x) => BigInt(round(x))' if big else 'round'};\n\n"
+        yield GRADIENT
 
 
 def _planes(forest: PortableForest) -> Any:

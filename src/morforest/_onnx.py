@@ -320,8 +320,8 @@ def _step(
     ended = body.add("Less", "place", graph.constant(np.int32(0)))
     body.add("Where", ended, "place", child, name="next_place")
     if carries:
-        kept = graph.stored(steps.goes_on.astype(np.int64), number)
-        body.add("Mul", total, body.add("Gather", kept, at), name="next_total")
+        kept = body.add("Gather", graph.constant(steps.goes_on), at)
+        body.add("Where", kept, total, graph.constant(np.zeros((), number)), name="next_total")
     highest = body.add("ReduceMax", "next_place", keepdims=0)
     body.add("Greater", highest, graph.constant(np.int32(-1)), name="more")
     return body

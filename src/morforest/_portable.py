@@ -19,6 +19,8 @@ from morforest._atoms import OPERATIONS, RowLayout
 from morforest._fixed_point import extra_bits
 from morforest._model import Forest
 
+LONGEST_WORDS = 80  # of a dictionary in an error
+
 
 @dataclass(frozen=True)
 class Head:
@@ -174,15 +176,14 @@ def portable(
 
 def _require_linear(estimator: Any, forest: Forest, method: str) -> None:
     """Raise unless each split compares a weighted sum of features of the sample or its views."""
-    dictionary = getattr(estimator, "dictionary_", None)
+    dictionary = _words(estimator)
     if forest.columns is not None:
         raise _refusal(
             estimator,
             method,
-            f"its trees split on columns that {dictionary!r} or combine made of all training "
-            "samples",
-            "fit with a dictionary without SharedAtoms, such as Haar() or Patch(), and without "
-            "combine",
+            f"its dictionary {dictionary} shares atoms among all trees, which split on columns "
+            "made of them",
+            "fit with a dictionary without SharedAtoms, such as Haar() or Patch()",
         )
     if any(view.filters for view in forest.atoms.layout.views):
         raise _refusal(
@@ -197,9 +198,17 @@ def _require_linear(estimator: Any, forest: Forest, method: str) -> None:
         raise _refusal(
             estimator,
             method,
-            f"atoms of its dictionary {dictionary!r} are not weighted sums (but {kinds})",
+            f"atoms of its dictionary {dictionary} are not weighted sums (but {kinds})",
             "fit with a dictionary without pool and Variance, such as Haar() or Kernel()",
         )
+
+
+def _words(estimator: Any) -> str:
+    """Return the dictionary as the user gave it, or as the fit chose it, in one line."""
+    given = estimator.dictionary
+    chosen = given is None or (isinstance(given, str) and given == "auto")
+    words = " ".join(repr(estimator.dictionary_ if chosen else given).split())
+    return words if len(words) <= LONGEST_WORDS else f"{words[:LONGEST_WORDS]}..."
 
 
 def _require_votes(estimator: Any, forest: Forest, method: str) -> None:
