@@ -496,8 +496,9 @@ class Similarity(Related):
             Number of features that each one may be similar to, from its own side.
         axis : int or None, default=None
             Axis of a sample, not of X, whose elements are compared, for ``Patch(along=...)``. The
-            values along the other axes count as further samples, in the same half. None compares
-            all features.
+            values along the other axes count as further samples, in the same half; but since they
+            depend on each other, only the number of samples says how large a correlation must be.
+            None compares all features.
         random_state : int, RandomState instance or None, default=None
             Seed of the halves.
         **parameters : dict
