@@ -3,7 +3,6 @@
 All use the split that the sets come with, so the spread over repeats is that of the seed alone.
 """
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -45,27 +44,17 @@ SECONDS = {
 
 def tasks(quick):
     """Return what is to be done. Sets that are not available are named on screen and left out."""
-    found, reasons = [], []
-    for name in QUICK_SETS if quick else (*SETS, *EEG):
-        try:
-            data = series.load(name)
-        except realdata.Unavailable as reason:
-            reasons.append(reason)
-            continue
-        found += [
-            Task(
-                STUDY,
-                {"data": name, "classifier": classifier, "repeat": repeat},
-                cost(classifier, data),
-            )
-            for classifier in (*OURS, *PEERS)
-            for repeat in range(QUICK_REPEATS if quick else REPEATS)
-        ]
-    if not found:
-        raise reasons[0]
-    for reason in reasons:
-        print(f"LEFT OUT {reason}", file=sys.stderr)
-    return found
+    names = QUICK_SETS if quick else (*SETS, *EEG)
+    return [
+        Task(
+            STUDY,
+            {"data": name, "classifier": classifier, "repeat": repeat},
+            cost(classifier, data),
+        )
+        for name, data in realdata.available(names, series.load).items()
+        for classifier in (*OURS, *PEERS)
+        for repeat in range(QUICK_REPEATS if quick else REPEATS)
+    ]
 
 
 def cost(classifier, data):

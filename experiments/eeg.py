@@ -9,7 +9,6 @@ matters.
 
 import functools
 import statistics
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,27 +74,13 @@ OTHERS = (0.3, 2.0)
 
 def tasks(quick):
     """Return what is to be done. Sets that are not available are named on screen and left out."""
-    found, reasons = [], []
-    for name in QUICK_SETS if quick else SETS:
-        try:
-            data = load(name)
-        except realdata.Unavailable as reason:
-            reasons.append(reason)
-            continue
-        folds = QUICK_FOLDS if quick else len(data.folds)
-        found += [
-            Task(
-                STUDY, {"set": name, "classifier": classifier, "fold": fold}, cost(classifier, data)
-            )
-            for classifier in (*OURS, *eeg_models.PEERS)
-            if classifier not in SETS[name].leaves_out
-            for fold in range(folds)
-        ]
-    if not found:
-        raise reasons[0]
-    for reason in reasons:
-        print(f"LEFT OUT {reason}", file=sys.stderr)
-    return found
+    return [
+        Task(STUDY, {"set": name, "classifier": classifier, "fold": fold}, cost(classifier, data))
+        for name, data in realdata.available(QUICK_SETS if quick else SETS, load).items()
+        for classifier in (*OURS, *eeg_models.PEERS)
+        if classifier not in SETS[name].leaves_out
+        for fold in range(QUICK_FOLDS if quick else len(data.folds))
+    ]
 
 
 def cost(classifier, data):

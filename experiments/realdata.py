@@ -7,6 +7,7 @@ is installed and the network allows, and kept in `.data`. All must match a check
 
 import hashlib
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -170,6 +171,21 @@ def load(name, folder=None):
             f"{source.origin}; {_wanted(source)}."
         )
     return _form(name, found)
+
+
+def available(names, load):
+    """Return the sets that can be loaded; name the others on screen, and fail if there is none."""
+    found, reasons = {}, []
+    for name in names:
+        try:
+            found[name] = load(name)
+        except Unavailable as reason:
+            reasons.append(reason)
+    if not found:
+        raise reasons[0]
+    for reason in reasons:
+        print(f"LEFT OUT {reason}", file=sys.stderr)
+    return found
 
 
 def left_less_right(X, channels):

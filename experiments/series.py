@@ -5,7 +5,6 @@ with as many of each class in training as before. SSVEP is split by block, fragi
 """
 
 import functools
-import sys
 import time
 from pathlib import Path
 
@@ -41,28 +40,18 @@ compiled: set[bool] = set()
 
 def tasks(quick):
     """Return what is to be done. Sets that are not available are named on screen and left out."""
-    found, reasons = [], []
-    for name in QUICK_SETS if quick else realdata.RECORDINGS:
-        try:
-            data = load(name)
-        except realdata.Unavailable as reason:
-            reasons.append(reason)
-            continue
-        folds = range(min(QUICK_FOLDS, folds_of(data)) if quick else folds_of(data))
-        found += [
-            Task(
-                STUDY,
-                {"set": name, "classifier": classifier, "fold": fold},
-                cost(classifier, data),
-            )
-            for fold in folds
-            for classifier in models.NAMES
-        ]
-    if not found:
-        raise reasons[0]
-    for reason in reasons:
-        print(f"LEFT OUT {reason}", file=sys.stderr)
-    return found
+    return [
+        Task(
+            STUDY,
+            {"set": name, "classifier": classifier, "fold": fold},
+            cost(classifier, data),
+        )
+        for name, data in realdata.available(
+            QUICK_SETS if quick else realdata.RECORDINGS, load
+        ).items()
+        for fold in range(min(QUICK_FOLDS, folds_of(data)) if quick else folds_of(data))
+        for classifier in models.NAMES
+    ]
 
 
 def cost(classifier, data):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 MISSING_SIDES = 12
 GAP, ABSENT = 1, 2
+NAN = math.nan
 GAP_LEFT, GAP_RIGHT, ABSENT_LEFT, ABSENT_RIGHT = 1, 2, 3, 4
 
 # --- fill and marks --------------------------------------------------------------------------
@@ -65,23 +67,44 @@ def ordered_axes(
     ]
 
 
-def fill_line(line: np.ndarray, known: np.ndarray) -> None:
+@dataclass
+class Course:
+    """The means of features, and by axis how alike the deviations of neighbours are."""
+
+    mean: np.ndarray
+    correlation: dict[int, float]
+
+
+def fill_line(line: np.ndarray, known: np.ndarray, correlation: float = 1.0) -> None:
     """Fill in the unknown values of a line that has a known one, between its nearest neighbours."""
+    powers = [1.0]
+    for _ in line:
+        powers.append(powers[-1] * correlation)
     places = np.flatnonzero(known).tolist()
     for t in np.flatnonzero(~known).tolist():
         before = [i for i in places if i < t]
         behind = [j for j in places if j > t]
         if not before or not behind:
-            line[t] = line[behind[0] if behind else before[-1]]
+            i = behind[0] if behind else before[-1]
+            line[t] = line[i] * powers[abs(t - i)]
             continue
         i, j = before[-1], behind[0]
         a, b = line[i], line[j]
-        line[t] = a + (b - a) * ((t - i) / (j - i))
+        if correlation == 1:
+            line[t] = a + (b - a) * ((t - i) / (j - i))
+        else:
+            r, s, both = powers[t - i], powers[j - t], powers[j - i]
+            line[t] = (a * (r - both * s) + b * (s - both * r)) / (1 - both * both)
 
 
-def fill_sample(values: np.ndarray, ordered: list[int]) -> np.ndarray:
-    """Fill in a sample in place, and return its marks."""
+def fill_sample(
+    values: np.ndarray, ordered: list[int], course: Course | None = None, rest: float = 0.0
+) -> np.ndarray:
+    """Fill in a sample in place, and return its marks. What is still unknown becomes `rest`."""
     observed = ~np.isnan(values)
+    given = values.copy()
+    if course is not None:
+        values -= course.mean
     marks = np.zeros(values.shape, dtype=np.uint8)
     known = observed.copy()
     for axis in reversed(ordered):
@@ -89,13 +112,16 @@ def fill_sample(values: np.ndarray, ordered: list[int]) -> np.ndarray:
         found = np.moveaxis(known.copy(), axis, -1)  # as it is at the start of the step
         for place in np.ndindex(lines.shape[:-1]):
             if found[place].any():
-                fill_line(lines[place], found[place])
+                correlation = 1.0 if course is None else course.correlation[axis]
+                fill_line(lines[place], found[place], correlation)
         filled = ~known & ~np.isnan(values)
         marks[filled] = GAP
         known |= filled
-    values[~known] = 0.0
+    values[~known] = rest
     marks[~known] = ABSENT
-    if len(ordered) == 1:  # nothing is observed beyond the ends
+    if course is not None:
+        values[:] = np.where(observed, given, values + course.mean)
+    elif len(ordered) == 1:  # nothing is observed beyond the ends
         rest = tuple(axis for axis in range(values.ndim) if axis != ordered[0])
         places = np.flatnonzero(observed.any(axis=rest))
         along = np.moveaxis(marks, ordered[0], 0)
@@ -105,10 +131,75 @@ def fill_sample(values: np.ndarray, ordered: list[int]) -> np.ndarray:
     return marks
 
 
-def fill(X: np.ndarray, ordered: list[int]) -> tuple[np.ndarray, np.ndarray]:
+def fill(
+    X: np.ndarray, ordered: list[int], course: Course | None = None, rest: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
     """Samples (n, *shape) without NaN, in float64, and the marks of their values."""
     values = np.array(X, dtype=np.float64)
-    return values, np.stack([fill_sample(sample, ordered) for sample in values])
+    return values, np.stack([fill_sample(sample, ordered, course, rest) for sample in values])
+
+
+def usual_course(X: np.ndarray, weights: np.ndarray, ordered: list[int]) -> Course | None:
+    """The course of training samples (n, *shape) some of whose values are missing."""
+    if not ordered or not np.isnan(X).any():
+        return None
+    X = X.astype(np.float64)
+    if (weights != np.rint(weights)).any() or weights.sum() >= 2**31:
+        weights = np.rint(weights * (2**20 / weights.max()))
+    counts = [int(w) for w in weights.tolist()]
+    observed = np.abs(X[~np.isnan(X)]).tolist()
+    largest = max(observed, default=0.0)
+    if largest >= 2**1000 or (len(ordered) == 1 and end(X, counts, ordered[0])):
+        return None
+    course = None
+    for _ in range(5):
+        mean = means(fill(X, ordered, course, rest=NAN)[0], counts, largest)
+        course = Course(mean, {axis: alike(X - mean, counts, axis) for axis in ordered})
+    return course
+
+
+def end(X: np.ndarray, counts: list[int], axis: int) -> bool:
+    """Whether less than a tenth of what samples lack lies between their ends."""
+    within = beyond = 0
+    for w, sample in zip(counts, X, strict=True):
+        places = np.moveaxis(np.isnan(sample), axis, 0).reshape(sample.shape[axis], -1)
+        seen = np.flatnonzero(~places.all(axis=1)).tolist()
+        for t, missing in enumerate(places.sum(axis=1).tolist() if seen else []):
+            if seen[0] <= t <= seen[-1]:
+                within += w * missing
+            else:
+                beyond += w * missing
+    return within < 0.1 * (within + beyond)
+
+
+def means(filled: np.ndarray, counts: list[int], largest: float) -> np.ndarray:
+    """The mean of each feature over the samples where it is known."""
+    shift = 60 - sum(counts).bit_length() - math.frexp(largest)[1]
+    found = np.zeros(filled.shape[1:])
+    for place in np.ndindex(found.shape):
+        column = filled[(slice(None), *place)].tolist()
+        known = [(w, v) for w, v in zip(counts, column, strict=True) if not math.isnan(v)]
+        total = sum(w * round(math.ldexp(v, shift)) for w, v in known)
+        weight = sum(w for w, _ in known)
+        found[place] = math.ldexp(float(total) / max(weight, 1), -shift)
+    return found
+
+
+def alike(deviations: np.ndarray, counts: list[int], axis: int) -> float:
+    """The correlation of neighbours along an axis that are both observed."""
+    known = np.abs(deviations[~np.isnan(deviations)]).tolist()
+    shift = 16 - math.frexp(max(known, default=0.0))[1]
+    products = squares = 0
+    for w, sample in zip(counts, deviations, strict=True):
+        along = np.moveaxis(sample, axis, -1)
+        pairs = zip(along[..., :-1].ravel().tolist(), along[..., 1:].ravel().tolist(), strict=True)
+        for a, b in pairs:
+            if not math.isnan(a) and not math.isnan(b):
+                p, q = (round(math.ldexp(x, shift)) for x in (a, b))
+                products += w * p * q
+                squares += w * (p * p + q * q)
+    found = max(2 * products / squares, 0.0) if squares else 1.0
+    return 1.0 if found > 1 - 2**-20 else found
 
 
 def marks_of_view(marks: np.ndarray, kind: str, axis=0, other_axis=0, *_) -> np.ndarray:

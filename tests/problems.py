@@ -94,14 +94,14 @@ class Problem:
 # --- the oracle's view of a problem ----------------------------------------------------------
 
 
-def cells_of(X, form, sources, ordered=(), bits=0):
+def cells_of(X, form, sources, ordered=(), bits=0, course=None):
     """Cells of samples, finer by some bits, and the marks of what is missing: None if nothing is.
 
-    `ordered` are the axes along which values are filled in.
+    `ordered` are the axes along which values are filled in, by the usual `course` if it is known.
     """
     marks = None
     if X.dtype.kind == "f" and np.isnan(X).any():
-        X, marks = oracle_gaps.fill(X, list(ordered))
+        X, marks = oracle_gaps.fill(X, list(ordered), course)
         planes = [oracle_gaps.marks_of_view(marks, *source) for source in sources]
         marks = np.concatenate([plane.reshape(len(X), -1) for plane in planes], axis=1)
     if form.real:
@@ -111,11 +111,14 @@ def cells_of(X, form, sources, ordered=(), bits=0):
     return np.concatenate([plane.reshape(len(X), -1) for plane in planes], axis=1), marks
 
 
-def training_table(X, dictionary, shape, channel_axis=None):
+def training_table(X, dictionary, shape, channel_axis=None, weights=None):
     """The package's table, of which the oracle takes the hashes of rows and the type of cells."""
     X = to_core_dtype(X.reshape(len(X), -1))
     plan = resolve(dictionary, shape, channel_axis)
-    return TrainingTable(X, plan, *choose_format(X, plan.bounds, plan.has_order))
+    cell_format, cells = choose_format(X, plan.bounds, plan.has_order)
+    if cells.gaps:
+        plan = plan.for_gaps_of(X, weights)
+    return TrainingTable(X, plan, cell_format, cells)
 
 
 class OracleForest:
@@ -145,6 +148,7 @@ class OracleForest:
         self.ordered = oracle_gaps.ordered_axes(
             self.dictionary, problem.shape, problem.channel_axis
         )
+        self.course = oracle_gaps.usual_course(self.X, self.given_weights, self.ordered)
         if isinstance(problem.dictionary, SharedAtoms):
             seen = self.cells(self.X), self.canonical_order(), self.seed, self.marks(self.X)
             self.dictionary = shared(self.dictionary, *seen)
@@ -189,14 +193,20 @@ class OracleForest:
             )
 
     def cells(self, X, bits=0):
-        return cells_of(X, self.format, self.sources, self.ordered, bits)[0]
+        return cells_of(X, self.format, self.sources, self.ordered, bits, self.course)[0]
 
     def marks(self, X):
-        return cells_of(X, self.format, self.sources, self.ordered)[1]
+        return cells_of(X, self.format, self.sources, self.ordered, 0, self.course)[1]
 
     def table(self):
         channel_axis = self.parameters.get("channel_axis")
-        return training_table(self.X, self.problem.dictionary, self.problem.shape, channel_axis)
+        return training_table(
+            self.X,
+            self.problem.dictionary,
+            self.problem.shape,
+            channel_axis,
+            self.given_weights,
+        )
 
     def canonical_order(self):
         targets = self.target.reshape(len(self.X), -1).T[::-1]
@@ -287,7 +297,7 @@ class OracleForest:
         A forest of integers sees fractions more finely; rows without fractions go the same way.
         """
         finer = extra_bits(self.format)
-        filled = X if self.marks(X) is None else oracle_gaps.fill(X, self.ordered)[0]
+        filled = X if self.marks(X) is None else oracle_gaps.fill(X, self.ordered, self.course)[0]
         bits = finer if (filled != np.rint(filled)).any() else 0
         return self.cells(X, bits), self.marks(X), bits
 

@@ -131,17 +131,18 @@ def the_oracle(problem, model, held_out=(), scores=None):
     given = BY_DEFAULT if problem.dictionary is None else problem.dictionary
     dictionary, sources = as_oracle(given, shape, None)
     ordered = oracle_gaps.ordered_axes(dictionary, shape, None)
-    cells, marks = cells_of(problem.X, form, sources, ordered)
+    weights = np.ones(n_rows) if problem.sample_weight is None else problem.sample_weight
+    course = oracle_gaps.usual_course(problem.X, weights, ordered)
+    cells, marks = cells_of(problem.X, form, sources, ordered, course=course)
     loss = parameters.get("loss")
     if loss is None:
         y = np.searchsorted(model.classes_, problem.y).tolist()
     else:
         y = np.ldexp(problem.y, -model._exponent).tolist()
-    weights = np.ones(n_rows) if problem.sample_weight is None else problem.sample_weight
     whole = bool((weights == np.rint(weights)).all())
     copies = weights.astype(int) if whole else np.ones(n_rows, dtype=int)
     copies[list(held_out)] = 0
-    table = training_table(problem.X, given, shape)
+    table = training_table(problem.X, given, shape, weights=weights)
     order = np.lexsort((weights, y, table.table.hash))
     if isinstance(problem.dictionary, SharedAtoms):
         dictionary = shared(dictionary, cells, order, model._seed, marks)

@@ -14,6 +14,7 @@ from morforest import (
     Axis,
     DataScaleWarning,
     Difference,
+    Filter,
     Gradient,
     Graph,
     Haar,
@@ -326,6 +327,15 @@ def test_onnx_files_do_not_predict_samples_without_numbers(value, waves, tmp_pat
     assert missing.sum() == 1
 
 
+def test_models_larger_than_an_onnx_file_may_be_are_refused(images, tmp_path, monkeypatch):
+    pytest.importorskip("onnx")
+    X, _, y = images
+    monkeypatch.setattr("morforest._onnx.LARGEST_FILE", 1000)
+    with pytest.raises(ValueError, match=r"would have \d+ bytes, more than the 2 GiB.*fewer"):
+        forest().fit(X, y).to_onnx(tmp_path / "model.onnx")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_without_the_package_to_onnx_says_how_to_get_it(images, tmp_path, monkeypatch):
     X, _, y = images
     model = forest(Patch()).fit(X, y)
@@ -436,6 +446,10 @@ REFUSED = {
     "shared": (
         lambda X, y: forest(SharedAtoms(Haar(), 50)).fit(X, y),
         r"SharedAtoms\(.* shares.*such as Haar",
+    ),
+    "filters": (
+        lambda X, y: forest(Patch(views=Filter(np.eye(9), axis=0))).fit(X, y),
+        r"Patch\(views=Filter\(.*filtered channels.*such as Haar",
     ),
     "gaps": (lambda X, y: forest().fit(with_gaps(X), y), "missing values.*SimpleImputer"),
     "outputs": (lambda X, y: forest().fit(X, np.stack([y, y], 1)), "2 outputs.*one classifier"),

@@ -18,8 +18,11 @@ from sklearn.pipeline import make_pipeline
 import morforest
 from morforest import (
     AtomFeatures,
+    AtomRidgeClassifier,
     Atoms,
     Axis,
+    Filter,
+    Graph,
     GraphFeatures,
     ImageCopies,
     Kernel,
@@ -30,6 +33,8 @@ from morforest import (
     MorfTreeClassifier,
     Patch,
     SeriesCopies,
+    Similarity,
+    White,
 )
 from morforest import _container as container
 from morforest._model_file import decode
@@ -136,6 +141,19 @@ ODD = {
     "copies of series": lambda: MorfBoostingRegressor(
         Axis(), max_iter=2, augment=SeriesCopies(copies=1), random_state=0
     ).fit(X, Y),
+    "trials": lambda: AtomRidgeClassifier("eeg", 50, random_state=0).fit(IMAGES, Y),
+    "graph": lambda: MorfClassifier(
+        Graph(sp.csr_array(np.eye(24, k=1))), n_estimators=2, random_state=0
+    ).fit(X, Y),
+    "similarity": lambda: MorfClassifier(
+        Similarity(np.eye(24, k=1) + np.eye(24, k=-1)), n_estimators=2, random_state=0
+    ).fit(X, Y),
+    "filters": lambda: MorfClassifier(
+        Patch(1, 2, views=[White(), Filter(np.eye(4)[::-1])]),
+        n_estimators=2,
+        channel_axis=1,
+        random_state=0,
+    ).fit(IMAGES, Y),
     "auto": lambda: MorfClassifier("auto", n_estimators=2, random_state=0).fit(IMAGES, Y),
     "honest": lambda: MorfClassifier(
         Axis(), n_estimators=2, honest=True, keep_samples=True, oob_score=True, random_state=0
@@ -189,7 +207,9 @@ def _with_plain_numbers(value):
         return value.item()
     if isinstance(value, type):
         return np.dtype(value)
-    return sp.csr_matrix(value) if sp.issparse(value) else value
+    if sp.issparse(value):
+        return sp.csr_array(value) if isinstance(value, sp.sparray) else sp.csr_matrix(value)
+    return value
 
 
 def test_a_loaded_forest_can_be_fitted_further(tmp_path):

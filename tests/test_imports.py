@@ -10,7 +10,15 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "morforest"
 # Third-party modules that are imported where they are used, because they take long to import, or
 # may be missing.
-LAZY = {"onnx", "scipy.linalg", "scipy.linalg.blas", "scipy.optimize", "sklearn.datasets"}
+LAZY = {
+    "PIL",
+    "onnx",
+    "pandas",
+    "scipy.linalg",
+    "scipy.linalg.blas",
+    "scipy.optimize",
+    "sklearn.datasets",
+}
 
 
 def name_of(path):

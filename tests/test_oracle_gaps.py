@@ -62,6 +62,30 @@ def test_values_are_filled_in_by_hand(name):
         np.testing.assert_array_equal(found[0], marks)
 
 
+def test_deviations_fade_by_hand():
+    course = gaps.Course(np.array([10.0, 20, 30, 40, 50, 60]), {0: 0.5})
+    X = np.array([[NAN, 24, NAN, 44, NAN, NAN], [NAN] * 6])
+    values, marks = gaps.fill(X, [0], course)
+    np.testing.assert_allclose(values, [[12, 24, 33.2, 44, 52, 61], course.mean])
+    assert marks.tolist() == [[1, 0, 1, 0, 1, 1], [2] * 6]
+
+
+def test_a_course_by_hand():
+    X = np.array([[1.0, 3, 5], [3, 3, 1], [2, NAN, 3]])
+    found = gaps.usual_course(X, np.ones(3), [0])
+    # Deviations are (-1, 0, 2) and (1, 0, -2) but for a little of the middle one, so that the
+    # gap is filled with what its neighbours say: nothing much.
+    np.testing.assert_allclose(found.mean, [2, 3, 3], atol=0.2)
+    twice = gaps.usual_course(np.concatenate([X, X[:1]]), np.ones(4), [0])
+    again = gaps.usual_course(X, np.array([2.0, 1, 1]), [0])
+    np.testing.assert_array_equal(twice.mean, again.mean)
+    assert twice.correlation == again.correlation
+    early = np.array([[1.0, 2, NAN, NAN], [1, 2, 3, NAN]])  # which only end
+    assert gaps.usual_course(early, np.ones(2), [0]) is None
+    assert gaps.usual_course(np.nan_to_num(X), np.ones(3), [0]) is None
+    assert gaps.usual_course(X, np.ones(3), []) is None
+
+
 def test_values_between_are_rounded_as_written():
     a, b = 0.1, 0.7
     line = gaps.fill(np.array([[a, NAN, NAN, b]]), [0])[0][0]

@@ -231,7 +231,7 @@ def test_the_page_of_the_docs_has_a_place_for_tables_that_are_written(tmp_path):
     series_tables.write(rows_of([*series_figures.TITLES, "GunPoint"], CLASSIFIERS), tmp_path)
     written = {path.stem for path in tmp_path.iterdir()}
     page = (Path(__file__).parent.parent / "docs" / "paper-series.md").read_text()
-    shown = set(re.findall(r"<!-- table ([\w-]+) -->", page))
+    shown = set(re.findall(r"<!-- table (series-[\w-]+) -->", page))
     linked = set(re.findall(r"results/(series-\w+)\.md", page))
     assert shown | linked == written
 

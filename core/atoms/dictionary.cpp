@@ -239,7 +239,12 @@ void Dictionary::check_complete() const {
 RowLayout Dictionary::layout() const {
   std::vector<Plane> planes = plain_;
   planes.insert(planes.end(), pooled_.begin(), pooled_.end());
-  return RowLayout(shape_, std::move(planes), ordered_axes_ & ~channel_axes_);
+  return RowLayout(shape_, std::move(planes), ordered_axes_ & ~channel_axes_, course_);
+}
+
+void Dictionary::set_course(Course course) {
+  course_ = std::move(course);
+  layout();  // throws if it does not fit
 }
 
 bool Dictionary::has_operations() const {

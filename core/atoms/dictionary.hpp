@@ -146,6 +146,9 @@ class Dictionary {
   void set_subset(std::size_t atoms) { subset_ = atoms; }
   std::size_t subset() const { return subset_; }
 
+  // Says from what missing values are filled in.
+  void set_course(Course course);
+
   // Throws std::invalid_argument if something is missing.
   void check_complete() const;
 
@@ -185,6 +188,7 @@ class Dictionary {
   std::uint32_t ordered_axes_ = 0;  // along which atoms are intervals, stand side by side, or move
   std::uint32_t channel_axes_ = 0;  // which have no order all the same
   std::size_t subset_ = 0;
+  Course course_;
 };
 
 }  // namespace morf

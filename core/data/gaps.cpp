@@ -8,13 +8,27 @@
 
 namespace morf {
 
-GapFiller::GapFiller(const RowLayout& layout) : axes_(layout.shape.size()) {
+namespace {
+
+// The correlation of deviations 0, 1, 2, ... places apart, where it is the same from each place to the next.
+std::vector<double> correlations(double of_neighbours, std::size_t length) {
+  std::vector<double> found(length, 1.0);
+  for (std::size_t i = 1; i < length; ++i) found[i] = found[i - 1] * of_neighbours;
+  return found;
+}
+
+}  // namespace
+
+GapFiller::GapFiller(const RowLayout& layout, double rest) : axes_(layout.shape.size()), mean_(layout.course.mean), rest_(rest) {
   std::size_t stride = 1;
   for (std::size_t axis = axes_.size(); axis-- > 0;) {
     const bool ordered = (layout.ordered_axes >> axis & 1u) != 0;
-    axes_[axis] = {static_cast<std::size_t>(layout.shape[axis]), stride, ordered};
+    const auto length = static_cast<std::size_t>(layout.shape[axis]);
+    axes_[axis] = {length, stride, ordered, {}};
+    if (ordered && layout.course.known() && layout.course.correlation[axis] < 1.0)
+      axes_[axis].correlation = correlations(layout.course.correlation[axis], length);
     ordered_ += ordered;
-    stride *= axes_[axis].length;
+    stride *= length;
   }
   values_.resize(stride);
   marks_.resize(stride);
@@ -31,13 +45,25 @@ bool GapFiller::read(const Samples& x, std::size_t sample) {
     }
   });
   if (!missing) return false;
-  if (ordered_ == 1) observed_ = marks_;
+  observed_ = marks_;
+  for (std::size_t j = 0; j < mean_.size(); ++j) values_[j] -= mean_[j];
   for (std::size_t axis = axes_.size(); axis-- > 0;)
     if (axes_[axis].ordered) fill_along(axes_[axis]);
   for (double& value : values_)
-    if (std::isnan(value)) value = 0.0;
-  if (ordered_ == 1) mark_ends(*std::find_if(axes_.begin(), axes_.end(), [](const Axis& axis) { return axis.ordered; }));
+    if (std::isnan(value)) value = rest_;
+  if (!mean_.empty()) add_mean(x, sample);
+  else if (ordered_ == 1) mark_ends(*std::find_if(axes_.begin(), axes_.end(), [](const Axis& axis) { return axis.ordered; }));
   return true;
+}
+
+// Turns deviations into values; those that were observed stay what they were.
+void GapFiller::add_mean(const Samples& x, std::size_t sample) {
+  x.with_row(sample, [&](const auto* from) {
+    for (std::size_t j = 0; j < values_.size(); ++j) {
+      const bool observed = observed_[j] == static_cast<std::uint8_t>(Mark::observed);
+      values_[j] = observed ? static_cast<double>(from[j]) : values_[j] + mean_[j];
+    }
+  });
 }
 
 void GapFiller::fill_along(const Axis& axis) {
@@ -45,7 +71,7 @@ void GapFiller::fill_along(const Axis& axis) {
     for (std::size_t first = block; first < block + axis.stride; ++first) fill_line(first, axis);
 }
 
-// Fills the unknown values of a line from the nearest known ones, by a straight line between two.
+// Fills the unknown values of a line from the nearest known ones.
 void GapFiller::fill_line(std::size_t first, const Axis& axis) {
   const auto at = [&](std::size_t i) { return first + i * axis.stride; };
   std::size_t before = axis.length;  // the last known one
@@ -55,16 +81,24 @@ void GapFiller::fill_line(std::size_t first, const Axis& axis) {
     if (i == axis.length && before == axis.length) return;  // nothing is known here
     for (std::size_t t = begin; t < i; ++t) {
       double& value = values_[at(t)];
-      if (before == axis.length) value = values_[at(i)];
-      else if (i == axis.length) value = values_[at(before)];
-      else {
-        const double a = values_[at(before)], b = values_[at(i)];
-        value = a + (b - a) * (static_cast<double>(t - before) / static_cast<double>(i - before));
-      }
+      if (before == axis.length) value = beyond(axis, values_[at(i)], i - t);
+      else if (i == axis.length) value = beyond(axis, values_[at(before)], t - before);
+      else value = between(axis, values_[at(before)], values_[at(i)], t - before, i - t);
       marks_[at(t)] = static_cast<std::uint8_t>(Mark::gap);
     }
     before = i;
   }
+}
+
+// What is expected between two known deviations. Where neighbours are alike throughout, that is a straight line.
+double GapFiller::between(const Axis& axis, double a, double b, std::size_t from_a, std::size_t to_b) {
+  if (axis.correlation.empty()) return a + (b - a) * (static_cast<double>(from_a) / static_cast<double>(from_a + to_b));
+  const double r = axis.correlation[from_a], s = axis.correlation[to_b], all = axis.correlation[from_a + to_b];
+  return (a * (r - all * s) + b * (s - all * r)) / (1.0 - all * all);
+}
+
+double GapFiller::beyond(const Axis& axis, double end, std::size_t away) {
+  return axis.correlation.empty() ? end : end * axis.correlation[away];
 }
 
 // Before the first and behind the last place along the axis where something was observed the sample has ended.

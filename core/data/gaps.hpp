@@ -1,6 +1,7 @@
 // Missing values: what stands in for them, and how atoms find out that they touch some.
 //
-// A missing value is a *gap* if its neighbours along an ordered axis say what it may be, and is filled in from them; else it is *absent*.
+// A missing value is a *gap* if its neighbours along an ordered axis say what it may be, and is filled in from them and from the usual
+// course of samples, if that is known; else it is *absent*.
 // Both leave a *mark*. Atoms are then computed from values that are all there. Whether an atom touches a mark is asked of
 // the same weights, applied to a *mask*: a row whose marked cells hold random numbers of 64 bits and whose other cells are zero, summed up
 // as the cells of the sample are. The sum of an atom over it is zero if it touches none, and otherwise only by a chance of 2^-64.
@@ -44,7 +45,8 @@ class RowMask {
 // Fills in the missing values of one sample after another. It holds scratch memory, and each thread has its own.
 class GapFiller {
  public:
-  explicit GapFiller(const RowLayout& layout);
+  // What has no neighbours deviates from the mean by `rest`.
+  explicit GapFiller(const RowLayout& layout, double rest = 0.0);
 
   // Reads a sample, and says whether it has missing values. If so, filled() and marks() are those of this sample until the next call.
   bool read(const Samples& x, std::size_t sample);
@@ -55,13 +57,19 @@ class GapFiller {
   struct Axis {
     std::size_t length, stride;
     bool ordered;
+    std::vector<double> correlation;  // of deviations so many places apart; none: they lie on straight lines
   };
 
   void fill_along(const Axis& axis);
   void fill_line(std::size_t first, const Axis& axis);
+  static double between(const Axis& axis, double a, double b, std::size_t from_a, std::size_t to_b);
+  static double beyond(const Axis& axis, double end, std::size_t away);
+  void add_mean(const Samples& x, std::size_t sample);
   void mark_ends(const Axis& axis);
 
   std::vector<Axis> axes_;
+  std::vector<double> mean_;
+  double rest_;
   std::size_t ordered_ = 0;  // how many axes are
   std::vector<double> values_;
   std::vector<std::uint8_t> marks_, observed_;  // observed_: the marks before anything was filled in

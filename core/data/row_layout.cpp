@@ -1,5 +1,6 @@
 #include "data/row_layout.hpp"
 
+#include <cmath>
 #include <utility>
 
 namespace morf {
@@ -19,8 +20,9 @@ PlanePlace::PlanePlace(const std::vector<std::int64_t>& shape, const Plane& plan
   size = static_cast<std::size_t>(cells);
 }
 
-RowLayout::RowLayout(std::vector<std::int64_t> sample_shape, std::vector<Plane> sample_planes, std::uint32_t ordered)
-    : shape(std::move(sample_shape)), planes(std::move(sample_planes)), ordered_axes(ordered) {
+RowLayout::RowLayout(std::vector<std::int64_t> sample_shape, std::vector<Plane> sample_planes, std::uint32_t ordered,
+                     Course usual)
+    : shape(std::move(sample_shape)), planes(std::move(sample_planes)), ordered_axes(ordered), course(std::move(usual)) {
   if (shape.size() > max_rank) throw std::invalid_argument("more than 32 axes");
   for (const std::int64_t length : shape) {
     if (length < 1 || length > max_features) throw std::invalid_argument("impossible sample shape");
@@ -31,6 +33,12 @@ RowLayout::RowLayout(std::vector<std::int64_t> sample_shape, std::vector<Plane> 
   const ViewDeriver deriver(shape);
   const std::uint32_t axes = shape.size() == max_rank ? ~0u : (1u << shape.size()) - 1u;
   if (ordered_axes & ~axes) throw std::invalid_argument("an ordered axis does not exist");
+  const bool fits = course.known()
+                        ? course.mean.size() == static_cast<std::size_t>(features) && course.correlation.size() == shape.size()
+                        : course.correlation.empty();
+  if (!fits || !std::all_of(course.mean.begin(), course.mean.end(), [](double x) { return std::isfinite(x); }) ||
+      !std::all_of(course.correlation.begin(), course.correlation.end(), [](double x) { return x >= 0.0 && x <= 1.0; }))
+    throw std::invalid_argument("a usual course that no samples have");
   std::size_t begin = 0;
   for (const Plane& plane : planes) {
     deriver.check(plane.view);

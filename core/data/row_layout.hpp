@@ -48,6 +48,16 @@ struct PlanePlace {
   bool holds(std::size_t cell) const { return cell >= begin && cell < end(); }
 };
 
+// The usual course of samples, from which missing values are taken to depart as their neighbours do, and the less the farther away
+// these are. Where it is unknown, both are empty; that is as if all means were 0 and all correlations 1.
+struct Course {
+  std::vector<double> mean;  // of each feature
+  std::vector<double> correlation;  // of the deviations of neighbours along each axis, from 0 to 1
+
+  bool known() const { return !mean.empty(); }
+  bool operator==(const Course&) const = default;
+};
+
 // Plain planes come first and have one cell per feature each, so that cell / features is the number of a plain plane.
 struct RowLayout {
   std::vector<std::int64_t> shape;
@@ -56,12 +66,14 @@ struct RowLayout {
   std::int64_t features = 1;
   std::size_t plain_planes = 0;  // how many planes are not pooled
   std::uint32_t ordered_axes = 0;  // a bit per axis along which neighbours say what a missing value may be, see gaps.hpp
+  Course course;
 
   // Throws std::invalid_argument unless all of this makes sense.
-  RowLayout(std::vector<std::int64_t> sample_shape, std::vector<Plane> sample_planes, std::uint32_t ordered = 0);
+  RowLayout(std::vector<std::int64_t> sample_shape, std::vector<Plane> sample_planes, std::uint32_t ordered = 0,
+            Course usual = {});
 
   // The raw values alone, which is what tables of bytes hold.
-  RowLayout unsummed() const { return RowLayout(shape, {Plane{}}, ordered_axes); }
+  RowLayout unsummed() const { return RowLayout(shape, {Plane{}}, ordered_axes, course); }
 
   std::size_t plain_cells() const { return plain_planes * static_cast<std::size_t>(features); }
   std::size_t cells() const { return planes.empty() ? 1 : places.back().end() + 1; }
@@ -78,7 +90,7 @@ struct RowLayout {
   }
 
   bool operator==(const RowLayout& other) const {
-    return shape == other.shape && planes == other.planes && ordered_axes == other.ordered_axes;
+    return shape == other.shape && planes == other.planes && ordered_axes == other.ordered_axes && course == other.course;
   }
 };
 

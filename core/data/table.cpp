@@ -1,10 +1,10 @@
 #include "data/table.hpp"
 
 #include <cstring>
-#include <optional>
-#include <type_traits>
+#include <memory>
+#include <utility>
 
-#include "data/row_filler.hpp"
+#include "data/sample_reader.hpp"
 
 namespace morf {
 
@@ -29,18 +29,10 @@ void Table::fill(const Samples& x, std::size_t first, const Quantiser& quantiser
   if (x.gaps() && !has_gaps() && rows_ > 0) throw std::invalid_argument("the table has no room for missing values");
   with_cell_type(type_, [&](auto cell) {
     using Cell = decltype(cell);
-    RowFiller<Cell> fill(layout_, quantiser);
-    std::optional<GapFiller> gaps;
-    MaskMaker make_mask(layout_, std::is_floating_point_v<Cell>);
-    if (x.gaps()) gaps.emplace(layout_);
+    SampleReader<Cell> reader(layout_, quantiser, x.gaps());
     const auto put = [&](std::size_t i, std::size_t to, Cell* row) {
-      if (gaps && gaps->read(x, i)) {
-        hash_[to] = fill.fill_and_hash(gaps->filled(), 0, row) ^ MaskMaker::hash(gaps->marks());
-        masks_[to] = make_mask(gaps->marks());
-        return;
-      }
-      hash_[to] = fill.fill_and_hash(x, i, row);
-      if (has_gaps()) masks_[to].reset();
+      std::unique_ptr<RowMask> mask = reader.read_and_hash(x, i, row, hash_[to]);
+      if (has_gaps()) masks_[to] = std::move(mask);
     };
     if (!tiled_) {
       for (std::size_t i = 0; i < x.rows(); ++i) put(i, first + i, reinterpret_cast<Cell*>(buffer_.row(first + i)));

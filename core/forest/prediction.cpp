@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <stdexcept>
+#include <utility>
 
-#include "data/gaps.hpp"
 #include "data/row_filler.hpp"
+#include "data/sample_reader.hpp"
 #include "forest/forest.hpp"
 #include "forest/tree_walk.hpp"
 
@@ -154,10 +154,7 @@ void Forest::each_block(const Samples& x, CellType type, const Quantiser& quanti
     const std::size_t row_bytes = layout.cells() * sizeof(Cell);
     const std::size_t block = rows_at_once(row_bytes);
     const RowBuffer buffer(std::min(block, rows), row_bytes, bytes ? byte_margin(layout) : 0);
-    RowFiller<Cell> fill(layout, quantiser);
-    std::optional<GapFiller> filler;
-    if (gaps) filler.emplace(layout);
-    MaskMaker make_mask(layout, real_);
+    SampleReader<Cell> reader(layout, quantiser, gaps);
     std::vector<std::unique_ptr<RowMask>> masks_of_rows(gaps ? std::min(block, rows) : 0);
     std::int32_t leaf[walks_at_once];
     const Cell* cells[walks_at_once];
@@ -166,10 +163,8 @@ void Forest::each_block(const Samples& x, CellType type, const Quantiser& quanti
       const std::size_t size = std::min(block, rows - first), trees_at_once = std::clamp<std::size_t>(block / size, 1, trees());
       for (std::size_t i = 0; i < size; ++i) {
         Cell* row = reinterpret_cast<Cell*>(buffer.row(i));
-        const bool missing = gaps && filler->read(x, first + i);
-        if (missing) fill.fill(filler->filled(), 0, row);
-        else fill.fill(x, first + i, row);
-        if (gaps) masks_of_rows[i] = missing ? make_mask(filler->marks()) : nullptr;
+        std::unique_ptr<RowMask> mask = reader.read(x, first + i, row);
+        if (gaps) masks_of_rows[i] = std::move(mask);
         for (std::size_t t = 0; t < trees_at_once; ++t) {
           cells[t * size + i] = row;
           if (gaps) masks[t * size + i] = masks_of_rows[i].get();

@@ -5,12 +5,11 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
 
-#include "data/row_filler.hpp"
+#include "data/sample_reader.hpp"
 #include "projection/gap_projection.hpp"
 #include "projection/pooling.hpp"
 
@@ -37,21 +36,14 @@ void AtomValues::transform_into(const Samples& x, CellType type, const Quantiser
     throw std::invalid_argument("cell type does not fit the atoms");
   with_cell_type(type, [&](auto cell) {
     using Cell = decltype(cell);
-    RowFiller<Cell> fill(layout_, quantiser);
+    SampleReader<Cell> reader(layout_, quantiser, x.gaps());
     const RowBuffer buffer(1, layout_.cells() * sizeof(Cell));
     Cell* const row = reinterpret_cast<Cell*>(buffer.row(0));
     std::vector<Cell> responses(longest_span_ + 64);
-    std::optional<GapFiller> filler;
-    if (x.gaps()) filler.emplace(layout_);
-    MaskMaker make_mask(layout_, real_);
     for (std::size_t i = 0; i < x.rows(); ++i) {
-      const bool missing = filler && filler->read(x, i);
-      if (missing) fill.fill(filler->filled(), 0, row);
-      else fill.fill(x, i, row);
+      const std::unique_ptr<RowMask> mask = reader.read(x, i, row);
       apply(row, responses.data(), out + i * size());
-      if (!missing) continue;
-      const std::unique_ptr<RowMask> mask = make_mask(filler->marks());
-      if (mask->has_absent()) correct(row, *mask, out + i * size());
+      if (mask && mask->has_absent()) correct(row, *mask, out + i * size());
     }
   });
 }

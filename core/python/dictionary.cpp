@@ -123,6 +123,12 @@ void bind_dictionary(nb::module_& m) {
           "cumulative"_a, "Set the cumulative probabilities of the components.")
       .def("set_channel_axis", &Dictionary::set_channel_axis, "axis"_a, "Say that the order along an axis means nothing.")
       .def("set_subset", &Dictionary::set_subset, "atoms"_a, "Say how many atoms each tree draws for all of its nodes.")
+      .def(
+          "set_course",
+          [](Dictionary& self, std::vector<double> mean, std::vector<double> correlation) {
+            self.set_course({std::move(mean), std::move(correlation)});
+          },
+          "mean"_a, "correlation"_a, "Say from what missing values are filled in.")
       .def_prop_ro("layout", &Dictionary::layout, "What stands in a row for these atoms.")
       .def_prop_ro("has_operations", &Dictionary::has_operations, "Whether some atoms are not linear.")
       .def_prop_ro("narrow_patches", &suits_byte_patches, "Whether a table of type bytes serves this dictionary.")

@@ -65,12 +65,15 @@ void bind_layout(nb::module_& m) {
       .def(
           "__init__",
           [](RowLayout* self, std::vector<std::int64_t> shape, std::vector<Plane> planes,
-             const std::vector<std::uint32_t>& ordered_axes) {
-            new (self) RowLayout(std::move(shape), std::move(planes), to_mask(ordered_axes));
+             const std::vector<std::uint32_t>& ordered_axes, std::vector<double> mean, std::vector<double> correlation) {
+            new (self)
+                RowLayout(std::move(shape), std::move(planes), to_mask(ordered_axes), {std::move(mean), std::move(correlation)});
           },
-          "shape"_a, "planes"_a, "ordered_axes"_a)
+          "shape"_a, "planes"_a, "ordered_axes"_a, "mean"_a, "correlation"_a)
       .def_prop_ro("shape", [](const RowLayout& self) { return self.shape; })
       .def_prop_ro("planes", [](const RowLayout& self) { return self.planes; })
       .def_prop_ro("ordered_axes", [](const RowLayout& self) { return to_axes(self.ordered_axes); })
+      .def_prop_ro("mean", [](const RowLayout& self) { return self.course.mean; })
+      .def_prop_ro("correlation", [](const RowLayout& self) { return self.course.correlation; })
       .def_prop_ro("cells", &RowLayout::cells);
 }

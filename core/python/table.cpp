@@ -34,19 +34,20 @@ void bind_table(nb::module_& m) {
           nb::rv_policy::reference_internal, "A hash of each row's values; an array that keeps the table alive.");
   m.def(
       "fill_gaps",
-      [](const Matrix<double>& x, const std::vector<std::int64_t>& shape, const std::vector<std::uint32_t>& ordered_axes) {
+      [](const Matrix<double>& x, const std::vector<std::int64_t>& shape, const std::vector<std::uint32_t>& ordered_axes,
+         std::vector<double> mean, std::vector<double> correlation, double rest) {
         std::uint32_t ordered = 0;
         for (const std::uint32_t axis : ordered_axes) {
           require(axis < shape.size(), "no such axis");
           ordered |= 1u << axis;
         }
-        const RowLayout layout(shape, {Plane{}}, ordered);
+        const RowLayout layout(shape, {Plane{}}, ordered, {std::move(mean), std::move(correlation)});
         require(static_cast<std::int64_t>(x.shape(1)) == layout.features, "wrong number of features");
         std::vector<double> filled(x.data(), x.data() + x.size());
         {
           nb::gil_scoped_release release;
           const Samples samples(x.data(), x.shape(0), x.shape(1));
-          GapFiller fill(layout);
+          GapFiller fill(layout, rest);
           for (std::size_t i = 0; i < x.shape(0); ++i)
             if (fill.read(samples, i))
               fill.filled().with_row(0, [&](const auto* values) {
@@ -55,8 +56,8 @@ void bind_table(nb::module_& m) {
         }
         return to_numpy(std::move(filled), x.shape(1));
       },
-      "x"_a, "shape"_a, "ordered_axes"_a,
-      "Return samples whose missing values are filled in from their neighbours, or are zero.");
+      "x"_a, "shape"_a, "ordered_axes"_a, "mean"_a, "correlation"_a, "rest"_a,
+      "Return samples whose missing values are filled in; those without neighbours deviate from the mean by `rest`.");
   m.def(
       "hash_rows",
       [](const SampleArray& x) {

@@ -59,6 +59,31 @@ TEST(without_order_values_are_absent) {
   CHECK_EQUAL(nothing.marks, (std::vector<std::uint8_t>{2, 2}));
 }
 
+TEST(deviations_from_the_usual_course_fade) {
+  const RowLayout layout({6}, {Plane{}}, 1, {{10, 20, 30, 40, 50, 60}, {0.5}});
+  GapFiller filler(layout);
+  const std::vector<double> x{missing, 24.0, missing, 44.0, missing, missing};
+  CHECK(filler.read({x.data(), 1, x.size(), true}, 0));
+  std::vector<double> values;
+  filler.filled().with_row(0, [&](const auto* from) { values.assign(from, from + 6); });
+  // Between two equal deviations the weights are (0.5 - 0.25 * 0.5) / (1 - 0.25 * 0.25) each.
+  CHECK_EQUAL(values, (std::vector<double>{12, 24, 30 + 3.2, 44, 52, 61}));
+  CHECK_EQUAL(filler.marks(), (std::vector<std::uint8_t>{1, 0, 1, 0, 1, 1}));  // such samples do not end
+  const std::vector<double> nothing(6, missing);
+  CHECK(filler.read({nothing.data(), 1, 6, true}, 0));
+  filler.filled().with_row(0, [&](const auto* from) { values.assign(from, from + 6); });
+  CHECK_EQUAL(values, layout.course.mean);
+  CHECK_EQUAL(filler.marks(), (std::vector<std::uint8_t>(6, 2)));
+}
+
+TEST(courses_fit_their_samples) {
+  const std::vector<double> mean{1, 2};
+  for (const Course& course : {Course{{1}, {1}}, Course{mean, {}}, Course{mean, {1, 1}}, Course{{}, {1}},
+                               Course{{1, missing}, {1}}, Course{mean, {1.5}}, Course{mean, {-0.5}}, Course{mean, {missing}}})
+    CHECK_THROWS(std::invalid_argument, RowLayout({2}, {Plane{}}, 1, course));
+  CHECK(!(RowLayout({2}, {Plane{}}, 1, {mean, {1}}) == RowLayout({2}, {Plane{}}, 1)));
+}
+
 // Samples of which some values, lines and whole samples are missing.
 static std::vector<double> make_samples(Random& random, std::size_t rows, std::size_t features) {
   std::vector<double> x(rows * features);

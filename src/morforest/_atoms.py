@@ -23,6 +23,7 @@ import scipy.sparse as sp
 
 from morforest._arrays import narrow, no_numbers, read_numbers, refusing, widen
 from morforest._atom_names import MOST_NAMED, in_columns, name_of
+from morforest._course import UNKNOWN, Course
 from morforest._fixed_point import CellFormat, require_format
 from morforest._native import core
 from morforest._states import stored
@@ -93,12 +94,13 @@ class Plane:
 class RowLayout:
     """What stands in a row: the shape of a sample and its planes, pooled ones last.
 
-    Along an ordered axis, missing values are filled in from their neighbours.
+    Along an ordered axis, missing values are filled in from their neighbours and the usual course.
     """
 
     shape: tuple[int, ...]
     planes: tuple[Plane, ...]
     ordered_axes: tuple[int, ...] = ()
+    course: Course = UNKNOWN
 
     @property
     def features(self) -> int:
@@ -199,7 +201,8 @@ class RowLayout:
             )
             for plane in layout.planes
         ]
-        return cls(tuple(layout.shape), tuple(planes), tuple(layout.ordered_axes))
+        course = Course(tuple(layout.mean), tuple(layout.correlation))
+        return cls(tuple(layout.shape), tuple(planes), tuple(layout.ordered_axes), course)
 
     def to_core(self) -> core.RowLayout:
         """Return the layout as the core takes it."""
@@ -207,18 +210,20 @@ class RowLayout:
             core.Plane(plane.view.to_core(), plane.prefixed_axes, plane.circular_axes, plane.pooled)
             for plane in self.planes
         ]
-        return core.RowLayout(self.shape, planes, self.ordered_axes)
+        usual = self.course.mean, self.course.correlation
+        return core.RowLayout(self.shape, planes, self.ordered_axes, *usual)
 
     def dump(self) -> tuple[Any, ...]:
         """Return what a pickle holds: tuples of numbers and words."""
-        return astuple(self)
+        state = astuple(self)
+        return state if self.course != UNKNOWN else state[:3]
 
     @classmethod
     def load(cls, state: Any) -> RowLayout:
         """Make a layout from what a pickle holds, refusing what makes no sense."""
-        if not isinstance(state, tuple) or len(state) != 3:
+        if not isinstance(state, tuple) or len(state) not in (3, 4):
             raise ValueError("damaged atoms: no layout")
-        shape, planes, ordered = state
+        shape, planes, ordered, course = state if len(state) == 4 else (*state, ((), ()))
         lengths = _whole_numbers("shape", shape, 1, MAX_CELLS)
         if not 0 < len(lengths) <= MAX_RANK or math.prod(lengths) > MAX_CELLS:
             raise ValueError(f"damaged atoms: samples of shape {lengths}")
@@ -227,7 +232,12 @@ class RowLayout:
         axes = _whole_numbers("ordered axes", ordered, 0, len(lengths))
         if list(axes) != sorted(set(axes)):
             raise ValueError(f"damaged atoms: ordered axes are {ordered!r}")
-        found = cls(lengths, tuple(_load_plane(plane, len(lengths)) for plane in planes), axes)
+        found = cls(
+            lengths,
+            tuple(_load_plane(plane, len(lengths)) for plane in planes),
+            axes,
+            Course.load(course, lengths),
+        )
         pooled = [plane.pooled for plane in found.planes]
         if not pooled or pooled != sorted(pooled) or found.cells > MAX_CELLS:
             raise ValueError(f"damaged atoms: {len(pooled)} planes")

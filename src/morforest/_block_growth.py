@@ -197,6 +197,8 @@ def _make_plan(estimator: BaseForest, source: BlockSource) -> GrowthPlan:
     bootstrap = settings.bagging.bootstrap
     rule = growth_rule(settings.growth, data, draws, resolved)
     cell_format, cells = choose_format(found.typical_rows, resolved.bounds, resolved.has_order)
+    if cells.gaps:
+        resolved = resolved.for_gaps_of(data.X, None)
     copier = make_copier(settings.augment, resolved.shape, resolved.channel_axis, data.X)
     target_format = None
     if data.classes is None:

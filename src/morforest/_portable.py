@@ -19,6 +19,8 @@ from morforest._atoms import OPERATIONS, RowLayout
 from morforest._fixed_point import extra_bits
 from morforest._model import Forest
 
+# Kinds of views that the writers know.
+VIEWS = ("raw", "difference", "square", "magnitude", "orientation", "squared_difference")
 LONGEST_WORDS = 80  # of a dictionary in an error
 
 
@@ -185,11 +187,11 @@ def _require_linear(estimator: Any, forest: Forest, method: str) -> None:
             "made of them",
             "fit with a dictionary without SharedAtoms, such as Haar() or Patch()",
         )
-    if any(view.filters for view in forest.atoms.layout.views):
+    if any(view.filters or view.kind not in VIEWS for view in forest.atoms.layout.views):
         raise _refusal(
             estimator,
             method,
-            f"atoms of its dictionary {dictionary!r} look at filtered channels",
+            f"atoms of its dictionary {dictionary} look at filtered channels",
             "fit with a dictionary without White and Filter, such as Haar() or Patch()",
         )
     if not forest.atoms.linear:

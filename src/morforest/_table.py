@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -176,6 +177,7 @@ def make_table(
     before: Forest | None = None,
     earlier: Any = None,
     combines: bool = False,
+    weights: np.ndarray | None = None,
 ) -> TrainingTable:
     """Make the table that trees are grown on.
 
@@ -191,7 +193,10 @@ def make_table(
             "scale and round X."
         )
     if before is not None:
+        resolved = replace(resolved, course=_looked_at(before).atoms.layout.course)
         require_same_kind(before, resolved, cell_format, earlier)
+    elif cells.gaps:
+        resolved = resolved.for_gaps_of(X, weights)
     training_table = TrainingTable(X, resolved, cell_format, cells, n_jobs)
     if not n_atoms:
         return training_table
@@ -206,6 +211,11 @@ def make_table(
     return ColumnTable(training_table, columns, values, combines, n_jobs)
 
 
+def _looked_at(forest: Forest) -> Forest | Columns:
+    """Return what holds the atoms over samples."""
+    return forest if forest.columns is None else forest.columns
+
+
 def require_same_kind(
     before: Forest, resolved: ResolvedDictionary, cell_format: CellFormat, earlier: Any
 ) -> None:
@@ -216,7 +226,7 @@ def require_same_kind(
             f"warm_start needs the dictionary of the first fit where all trees share its atoms: "
             f"had {earlier!r}, got {resolved.dictionary!r}. Set it back, or fit a new model."
         )
-    looked_at = before if before.columns is None else before.columns
+    looked_at = _looked_at(before)
     then = looked_at.cell_format
     if (cell_format.shift, cell_format.real) != (then.shift, then.real):
         raise ValueError(

@@ -206,7 +206,14 @@ def prepare_forest(
 
     # Nothing above takes long, so that mistakes show at once.
     training_table = make_table(
-        data.X, resolved, settings.seed, settings.n_jobs, before, earlier, resolved.combines
+        data.X,
+        resolved,
+        settings.seed,
+        settings.n_jobs,
+        before,
+        earlier,
+        resolved.combines,
+        weights=data.weights,
     )
     tree_weight = max(draws, total) if from_all else draws or total
     if fractional is not None and (from_all or not by_weight):
@@ -370,7 +377,15 @@ def prepare_boosting(
         max_features = None if len(resolved.shape) == 1 else "sqrt"
     candidates = validation.candidate_count(max_features, data.X.shape[1])
 
-    training_table = make_table(data.X, resolved, settings.seed, settings.n_jobs, before, earlier)
+    training_table = make_table(
+        data.X,
+        resolved,
+        settings.seed,
+        settings.n_jobs,
+        before,
+        earlier,
+        weights=data.weights,
+    )
     order = canonical_order(training_table.hash, data.target, data.weights)
     held_out = _hold_out(data, order, settings.validation_fraction, settings.seed)
     loss = make_loss(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from morforest._course import fill_gaps
 from morforest._native import core
 from morforest._parameters import (
     MAX_COPIES,
@@ -53,7 +54,7 @@ class Copier:
         x = np.ascontiguousarray(X, dtype=np.float64)
         if np.isnan(x).any():  # copies are whole
             ordered = [axis for axis in range(len(self.shape)) if axis != self.channel_axis]
-            x = core.fill_gaps(x, self.shape, ordered)
+            x = fill_gaps(x, self.shape, ordered)
         out = np.empty_like(x)
         self.augment._copy(x, self.shape, self.channel_axis, numbers, out)
         np.clip(out, min(self.low, 0.0), max(self.high, 0.0), out=out)

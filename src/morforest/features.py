@@ -171,6 +171,8 @@ class AtomFeatures(TransformerMixin, Saved, BaseEstimator):
         plan = replace(plan, dictionary=clone(plan.dictionary))  # later changes must not reach it
         key = seed_from(self.random_state)
         cell_format, cells = choose_format(X, plan.bounds, plan.has_order)
+        if cells.gaps:
+            plan = plan.for_gaps_of(X, counts)
         table = TrainingTable(X, plan, cell_format, cells, self.n_jobs)
         order = np.argsort(table.table.hash).astype(np.uint32)
         source = order if counts is None else np.repeat(order, counts[order])

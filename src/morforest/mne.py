@@ -271,10 +271,8 @@ def _draw(
     if spans:
         curve = figure.add_subplot(grid[0, :])
         curve.spines[["top", "right"]].set_visible(False)
-        half = 0.5 / trials.info["sfreq"]  # so that windows of neighbouring steps touch
         for number, (start, end) in enumerate(spans):
-            grey = ("0.93", "0.97")[number % 2]
-            curve.axvspan(start - half, end + half, color=grey, linewidth=0)
+            curve.axvspan(start, end, color=("0.93", "0.97")[number % 2], linewidth=0)
     below = [figure.add_subplot(grid[-1, i]) for i in range(len(names))]
     for axes, column, name in zip(below, maps.T, names, strict=True):
         image, _ = mne.viz.plot_topomap(

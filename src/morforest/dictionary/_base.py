@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
+from morforest._course import UNKNOWN, Course, usual_course
 from morforest._native import core
 from morforest._parameters import check_random_state, is_integer, restore_parameters
 from morforest.dictionary._shape import SampleShape
@@ -68,6 +69,7 @@ class ResolvedDictionary:
 
     dictionary: Dictionary
     samples: SampleShape
+    course: Course = UNKNOWN  # of the training samples
     fitted: tuple[tuple[Unfitted, View], ...] = ()  # views with filters that fit training samples
 
     @property
@@ -126,11 +128,23 @@ class ResolvedDictionary:
         if len(probabilities) > 1:
             built.set_cumulative(cumulative_fractions(np.asarray(probabilities)))
         built.set_subset(self.atoms_per_tree)
+        built.set_course(self.course.mean, self.course.correlation)
         return built
 
     def has_order(self) -> bool:
         """Whether missing values have neighbours, along some axis, that they are filled in from."""
-        return bool(self.build(direct=True).layout.ordered_axes)
+        return bool(self.ordered_axes)
+
+    @cached_property
+    def ordered_axes(self) -> tuple[int, ...]:
+        """The axes of a sample along which neighbours say what a missing value may be."""
+        return tuple(self.build(direct=True).layout.ordered_axes)
+
+    def for_gaps_of(self, X: np.ndarray, weights: np.ndarray | None) -> ResolvedDictionary:
+        """Return the same with the usual course of training samples that lack values."""
+        if not self.ordered_axes:
+            return self
+        return replace(self, course=usual_course(X, weights, self.shape, self.ordered_axes))
 
     @property
     def atoms_per_tree(self) -> int:
