@@ -21,6 +21,7 @@ from benchmarks import data
 from benchmarks.results import FOLDER, Sheet, run_facts
 from measuring import arrays
 from measuring.files import write_whole
+from measuring.machine import commit
 from measuring.tables import markdown
 from morforest import AtomRidgeClassifier, MorfBoostingClassifier, MorfClassifier, Patch
 
@@ -90,7 +91,7 @@ def main():
     X, y, X_test, _ = arrays.load(path)
     X, X_test = X.reshape(-1, 28, 28), X_test.reshape(-1, 28, 28)
     output = options.output / "quick" if options.quick else options.output
-    run = run_facts()
+    run = {**run_facts(), "commit": commit()}
     sheet, lines = Sheet(output, "files", run), []
     for words, model, n in models((500,) if options.quick else (1000, 5000, 60_000)):
         model.fit(X[:n], y[:n])
@@ -120,9 +121,9 @@ def main():
         print(f"{words}: measured", flush=True)
     table = markdown(("model", "saved as", "bytes", "save, CPU-ms", "load, CPU-ms"), lines)
     facts = (
-        f"{name}. `{{command}}`, {{date}}, {{cpu_model}}, {{cores}} cores, load {{load_at_start}} "
-        f"at the start; morforest {morforest.__version__}, NumPy {np.__version__}, scikit-learn "
-        f"{sklearn.__version__}."
+        f"{name}. `{{command}}`, {{date}}, commit {{commit}}, {{cpu_model}}, {{cores}} cores, load "
+        f"{{load_at_start}} at the start; morforest {morforest.__version__}, "
+        f"NumPy {np.__version__}, scikit-learn {sklearn.__version__}."
     ).format_map(run)
     text = f"# Model files beside pickles\n\n{NOTE}\n\nThe images are {facts}\n\n{table}"
     write_whole(output / "files.md", text)

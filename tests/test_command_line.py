@@ -87,9 +87,10 @@ def test_a_reader_that_has_enough_ends_it_quietly(here):
     assert done.stderr == ""
 
 
-def test_bash_completes_commands_and_options():
+def test_bash_completes_commands_and_options(tmp_path, capsys):
+    (tmp_path / "script").write_text(said(capsys, "completion bash")[1])
     ask = (
-        f'source <("{SCRIPT}" completion bash); '
+        f"source {tmp_path}/script; "
         "COMP_WORDS=(morforest {0}); COMP_CWORD={1}; _morforest; echo ${{COMPREPLY[@]}}"
     )
     for words, number, expected in (("ev", 1, "evaluate"), ("fit --dic", 2, "--dictionary")):

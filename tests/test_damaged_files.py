@@ -235,7 +235,7 @@ def test_changed_models_are_refused_or_work(name, tmp_path):
     model(name).save(path)
     text, _, arrays = container.read(path)
     random, outcomes = np.random.default_rng(5), set()
-    for _ in range(60):
+    for _ in range(40):
         tree = json.loads(text)
         found = dict(arrays)
         if random.random() < 0.5:
