@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test smoke bench bench-quick paper paper-quick beyond beyond-quick theory theory-quick data-quality data-quality-quick eeg eeg-quick figures format clean lint types native pytest oldest
+.PHONY: help demo test smoke bench bench-quick paper paper-quick beyond beyond-quick theory theory-quick data-quality data-quality-quick eeg eeg-quick manifolds manifolds-quick figures format clean lint types native pytest oldest
 
 BIN := .venv/bin
 # Errors only: each step says what it does in a line of its own.
@@ -75,6 +75,12 @@ eeg: .venv-eeg/.eeg ## Compare with the classifiers of neuroscience on EEG; opti
 
 eeg-quick: .venv-eeg/.eeg ## The same at a small scale
 	@.venv-eeg/bin/python -m experiments.paper --eeg --quick --jobs $(JOBS) $(EEG)
+
+manifolds: .venv/.demo ## Try forests on scalps, spheres, maps, molecules and shuffled images; options: MANIFOLDS="--match data=sphere"
+	@$(BIN)/python -m experiments.paper --manifolds --jobs $(JOBS) $(MANIFOLDS)
+
+manifolds-quick: .venv/.demo ## The same at a small scale
+	@$(BIN)/python -m experiments.paper --manifolds --quick --jobs $(JOBS) $(MANIFOLDS)
 
 figures: .venv/.demo ## Redraw all figures and tables of these experiments from stored results, without training
 	@$(BIN)/python -m experiments.paper --figures $(PAPER)

@@ -4,6 +4,7 @@
     python -m experiments.paper --beyond              those beyond the paper
     python -m experiments.paper --theory              those of its theory
     python -m experiments.paper --data-quality        those of missing values and unequal lengths
+    python -m experiments.paper --manifolds           those of scalps, spheres, maps and molecules
     python -m experiments.paper --eeg                 EEG, beside the classifiers of that field
     python -m experiments.paper --quick               the same at a small scale; results/quick
     python -m experiments.paper --only mnist          one study, or several
@@ -60,6 +61,8 @@ THEORY = (
 )
 # Data as they come.
 DATA_QUALITY = ("missing", "lengths")
+# Features with places other than those of a grid.
+MANIFOLDS = ("manifolds", "manifold_maps")
 # The classifiers of neuroscience.
 EEG = ("eeg",)
 # The targets of the Makefile, by the studies that they run.
@@ -68,6 +71,7 @@ COMMANDS = {
     "beyond": BEYOND,
     "theory": THEORY,
     "data-quality": DATA_QUALITY,
+    "manifolds": MANIFOLDS,
     "eeg": EEG,
 }
 ALL = tuple(name for studies in COMMANDS.values() for name in studies)
@@ -85,6 +89,7 @@ def arguments(words=None):
     add("--beyond", action="store_true", help="run the studies beyond the paper instead of its own")
     add("--theory", action="store_true", help="run the studies of the theory instead")
     add("--data-quality", action="store_true", help="run those of missing values instead")
+    add("--manifolds", action="store_true", help="run those of features with places instead")
     add("--eeg", action="store_true", help="run those of EEG instead")
     add("--only", nargs="+", choices=ALL, metavar="STUDY", help=", ".join(ALL))
     add("--match", nargs="+", type=condition, default=[], metavar="KEY=VALUE")

@@ -40,6 +40,8 @@ TARGETS = {
     "data-quality-quick": {"DATA_QUALITY": "--tiny"},
     "eeg": {"EEG": "--tiny"},
     "eeg-quick": {"EEG": "--tiny"},
+    "manifolds": {"MANIFOLDS": "--tiny"},
+    "manifolds-quick": {"MANIFOLDS": "--tiny"},
     "format": {},
     "smoke": {"SMOKE": "--list"},
     "clean": {},
