@@ -28,6 +28,7 @@ from morforest import (
     Neighbours,
     Pair,
     Patch,
+    Product,
     Raw,
     SeriesCopies,
     SharedAtoms,
@@ -121,6 +122,7 @@ BEYOND = {
     "own kernels": Kernel([np.array([1, -2, 1]), np.array([[1, 2], [0, -3]])], dilation=2),
     "magnitude": Patch(1, 3, views=Magnitude()),
     "white": Patch(1, 4, views=[Raw(), White(axis=0)]),
+    "products": Patch(1, (1, 5), boundary="inside", views=Product(White(axis=0), bands=2)),
     "filters": Mixture(
         [
             Patch(2, 4, views=Filter(np.eye(8) - 1 / 8, axis=1)),

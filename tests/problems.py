@@ -36,6 +36,7 @@ from morforest import (
     Neighbours,
     Pair,
     Patch,
+    Product,
     Raw,
     SharedAtoms,
     Similarity,
@@ -502,6 +503,9 @@ def view_lists(draw, shape, channel_axis):
         planes = st.none() | st.permutations(range(rank)).map(lambda axes: tuple(axes[:2]))
         kinds += [planes.map(Magnitude), st.builds(Gradient, st.integers(1, 8), axes=planes)]
     kinds.append(st.tuples(st.integers(0, rank - 1), st.integers(0, 99)).map(filters(shape)))
+    if rank > 1:
+        products = st.builds(Product, kinds[-1], lags=st.integers(1, 3), bands=st.integers(1, 3))
+        kinds.append(products)
     one = st.one_of(kinds)
     return draw(st.none() | one | st.lists(one, min_size=1, max_size=3))
 

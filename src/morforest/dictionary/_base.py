@@ -105,7 +105,7 @@ class ResolvedDictionary:
                 else:
                     found = part._view_mass(view, bounds)
                     derived[view] = max(derived.get(view, 0.0), found)
-                    nonnegative &= view.kind not in ("difference", "filter")
+                    nonnegative &= view.kind not in ("difference", "filter", "product")
         views = tuple(derived.items())
         return Bounds(mass, nonnegative, integral, views, nonlinear, positions, side)
 
