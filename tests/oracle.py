@@ -52,7 +52,21 @@ def with_border(q: np.ndarray, axis: int) -> np.ndarray:
     return np.pad(q, [(1, 1) if k == axis else (0, 0) for k in range(q.ndim)], mode="edge")
 
 
-def derive_view(q: np.ndarray, kind: str, axis=0, other_axis=0, cosine=1.0, sine=0.0, filters=()):
+def octave_band(q: np.ndarray, width: int) -> np.ndarray:
+    """Means of so many steps of the last axis less those of twice as many, rounded half up."""
+    steps = np.arange(q.shape[-1])
+
+    def sums(first, count):
+        places = np.clip(steps[:, None] + first + np.arange(count), 0, len(steps) - 1)
+        return q[..., places].sum(axis=-1)
+
+    short, long = sums(-(width // 2), width), sums(-width, 2 * width)
+    return (2 * short - long + width) // (2 * width)
+
+
+def derive_view(
+    q: np.ndarray, kind: str, axis=0, other_axis=0, cosine=1.0, sine=0.0, filters=(), lag=0, width=0
+):
     """A view of integer samples (n, *shape); axes are those of a sample."""
     if kind == "raw":
         return q
@@ -66,6 +80,12 @@ def derive_view(q: np.ndarray, kind: str, axis=0, other_axis=0, cosine=1.0, sine
         matrix = np.reshape(filters, (q.shape[axis + 1], q.shape[axis + 1]))
         along = np.moveaxis(q, axis + 1, -1)
         return np.moveaxis((along @ matrix.T + 2**19) >> 20, -1, axis + 1)
+    if kind == "product":
+        factors = derive_view(q, "filter", axis, filters=filters)
+        if width:
+            factors = octave_band(np.moveaxis(factors, other_axis + 1, -1), width)
+            factors = np.moveaxis(factors, -1, other_axis + 1)
+        return factors * np.roll(factors, -lag, axis=axis + 1)
     if kind == "difference":
         wide = with_border(q, axis + 1)
         return np.diff(wide, axis=axis + 1).take(range(1, q.shape[axis + 1] + 1), axis + 1)

@@ -202,7 +202,7 @@ def alike(deviations: np.ndarray, counts: list[int], axis: int) -> float:
     return 1.0 if found > 1 - 2**-20 else found
 
 
-def marks_of_view(marks: np.ndarray, kind: str, axis=0, other_axis=0, *_) -> np.ndarray:
+def marks_of_view(marks: np.ndarray, kind: str, axis=0, other_axis=0, *rest) -> np.ndarray:
     """The marks of a view of samples (n, *shape); axes are those of a sample."""
 
     def moved(step: int, along: int) -> np.ndarray:
@@ -212,8 +212,16 @@ def marks_of_view(marks: np.ndarray, kind: str, axis=0, other_axis=0, *_) -> np.
 
     if kind in ("raw", "square"):
         return marks
-    if kind in ("filter", "squared_filter"):
-        return np.maximum(marks, marks.max(axis=axis + 1, keepdims=True))
+    if kind in ("filter", "squared_filter", "product"):
+        shared = np.maximum(marks, marks.max(axis=axis + 1, keepdims=True))
+        width = rest[-1] if kind == "product" else 0
+        if width:
+            length = marks.shape[other_axis + 1]
+            reached = [np.arange(length) + step for step in range(-width, width)]
+            shared = np.maximum.reduce(
+                [shared.take(np.clip(at, 0, length - 1), axis=other_axis + 1) for at in reached]
+            )
+        return shared
     if kind in ("difference", "squared_difference"):
         return np.maximum(marks, moved(1, axis))
     around = [moved(step, along) for along in (axis, other_axis) for step in (-1, 1)]

@@ -16,6 +16,7 @@ from morforest import (
     MorfClassifier,
     MorfRegressor,
     Patch,
+    Product,
     Raw,
     SharedAtoms,
     Variance,
@@ -153,6 +154,43 @@ def test_importances_are_those_of_electrodes():
     np.testing.assert_allclose(total, model.predict_proba(X[:5]), atol=1e-9)
 
 
+def test_products_are_covariances_of_bands():
+    X, _ = mixed(20)
+    whole = Patch(1, (1, STEPS), boundary="inside", views=Product(lags=9))
+    assert len(resolve(whole, X.shape[1:], 1).views()) == 3 * 4
+    one = Patch((1, STEPS), (1, STEPS), boundary="inside", views=Product(Filter(np.eye(4)), lags=3))
+    features = AtomFeatures(one, 300, channel_axis=1, dtype="float64", random_state=0).fit(X)
+    values = features.transform(X) / STEPS
+    covariances = X @ X.transpose(0, 2, 1) / STEPS
+    views, matrix = features._atoms.layout.views, features._atoms.matrix()
+    seen = set()
+    for atom in range(0, 300, 7):
+        start = matrix.indices[matrix.indptr[atom]]
+        view, channel = views[start // (CHANNELS * STEPS)], start // STEPS % CHANNELS
+        other = (channel + view.lag) % CHANNELS
+        seen.add((view.lag, view.width))
+        if view.width == 0:
+            expected = covariances[:, channel, other]
+            np.testing.assert_allclose(values[:, atom], expected, rtol=1e-3, atol=0.01)
+    assert len(seen) > 6
+
+
+def test_powers_and_phases_are_learnt():
+    """Two channels are in step in one class only: no channel's own power tells."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(240, 3, 32)), np.arange(240) % 2
+    X[y == 1, 1] = 0.8 * X[y == 1, 0] + 0.6 * X[y == 1, 1]
+    pairs = Patch(1, (1, 32), boundary="inside", views=Product(White(1.0), bands=1))
+    powers = Patch(1, (1, 32), boundary="inside", views=Product(White(1.0), lags=1, bands=1))
+    scores = [
+        MorfClassifier(part, n_estimators=30, channel_axis=1, random_state=0)
+        .fit(X[:160], y[:160])
+        .score(X[160:], y[160:])
+        for part in (pairs, powers)
+    ]
+    assert scores[0] > 0.9 > 0.7 > scores[1]
+
+
 def test_cross_validation_fits_filters_anew():
     X, y = mixed(60)
     model = MorfClassifier(Patch(views=White()), n_estimators=5, channel_axis=1, random_state=0)
@@ -177,17 +215,29 @@ def test_pickles_and_files_hold_the_filters(tmp_path):
         np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     layout = model._forest.columns.atoms.layout
     view = next(view for view in layout.views if view.filters)
-    kind, axis, *rest, filters = pickle.loads(pickle.dumps(layout.dump()))[1][-1][0]
+    kind, axis, *rest, filters, _, _ = pickle.loads(pickle.dumps(layout.dump()))[1][-1][0]
     assert (kind, axis) == ("filter", 0)
     assert filters == view.filters
-    for damaged in (("raw", 0, *rest, filters), (kind, 0, *rest, (1 << 60,)), (kind, 0, *rest, 3)):
+    for damaged in (
+        ("raw", 0, *rest, filters, 0, 0),
+        (kind, 0, *rest, (1 << 60,), 0, 0),
+        (kind, 0, *rest, 3, 0, 0),
+        (kind, 0, *rest, filters, 0),
+        (kind, 0, *rest, filters, -1, 0),
+    ):
         planes = ((damaged, (), (), False),)
         with pytest.raises(ValueError, match="damaged atoms"):
             type(layout).load((layout.shape, planes, ()))
-    with pytest.raises(ValueError, match="other filters"):
-        type(layout).load(
-            (layout.shape, (((kind, 0, *rest, (1, 2)), (), (), False),), ())
-        ).to_core()
+    for damaged, message in (
+        ((kind, 0, *rest, (1, 2), 0, 0), "other filters"),
+        (("product", 0, 1, 1.0, 0.0, filters, CHANNELS, 0), "channels that do not exist"),
+        (("product", 0, 1, 1.0, 0.0, filters, 0, 3), "no such band"),
+        (("product", 0, 0, 1.0, 0.0, filters, 0, 2), "no such band"),
+        (("product", 0, 1, 1.0, 0.0, filters, 0, 32), "no such band"),
+    ):
+        planes = ((damaged, (), (), False),)
+        with pytest.raises(ValueError, match=message):
+            type(layout).load((layout.shape, planes, ())).to_core()
 
 
 def test_missing_values_touch_all_filters_of_their_step():
@@ -207,6 +257,9 @@ def test_missing_values_touch_all_filters_of_their_step():
         (Filter(np.eye(4), axis=5), "axis must be an integer"),
         (White(0), "shrinkage must be a number from 0.0001 to 1"),
         (White("a"), "shrinkage must be a number"),
+        (Product(Raw()), "of must be None, White"),
+        (Product(lags=0), "lags must be an integer of at least 1"),
+        (Product(bands=1.5), "bands must be an integer of at least 1"),
         (White(axis="a"), "axis must be an integer"),
     ],
     ids=str,

@@ -21,6 +21,7 @@ from morforest import (
     Neighbours,
     Pair,
     Patch,
+    Product,
     Raw,
     SharedAtoms,
     Similarity,
@@ -57,7 +58,14 @@ def views_of(dictionary, shape, channel_axis):
                 known = channel_axis or 0
                 axis = known if axis is None else axis % len(shape)
                 whole = np.rint(np.asarray(matrix) * 2.0**20).astype(np.int64)
-                found.append(("filter", axis, 0, 1.0, 0.0, tuple(whole.ravel().tolist())))
+                found.append(("filter", axis, 0, 1.0, 0.0, tuple(whole.ravel().tolist()), 0, 0))
+            case Product(of=source, lags=lags, bands=bands):
+                (one,) = views_of(Patch(views=source), shape, channel_axis)
+                time = [a for a in range(len(shape)) if a != one[1]][-1]
+                octaves = [2**k for k in range(20) if 4 * 2**k <= shape[time]]
+                for width in [0, *octaves][:bands]:
+                    for lag in range(min(lags, shape[one[1]] // 2 + 1)):
+                        found.append(("product", one[1], time, *one[3:6], lag, width))
             case Magnitude():
                 found.append(("magnitude", *plane))
             case Gradient(orientations=count):
@@ -138,6 +146,7 @@ def boxes(dictionary, shape, channel_axis, views, planes):
             axes, kernels, rates, signs, dictionary.rivals, **where, pool=pool
         )
     sizes = list(zip(shape, spread("min_size", 1), spread("max_size", 1), strict=True))
+    sizes = [(length, low or 1, high) for length, low, high in sizes]
     axes = [
         oracle_atoms.PatchAxis(length, low, max(math.isqrt(length), low) if high is None else high)
         for length, low, high in sizes
@@ -156,6 +165,8 @@ def boxes(dictionary, shape, channel_axis, views, planes):
                 axes, spread("boundary", "zero"), spread("contiguous", True), strict=True
             ):
                 axis.boundary, axis.contiguous = rule, together
+            for axis, relation in (dictionary.along or {}).items():
+                axes[axis] = related_sides(relation)
             ordered = [axis.contiguous for axis in axes]
             pool = pool_of(dictionary, shape, ordered, channel_axis)
             free = [a for a, flag in enumerate(ordered) if flag and a != channel_axis]

@@ -159,6 +159,18 @@ void MaskMaker::share(const std::vector<std::uint8_t>& marks, std::size_t axis) 
     }
 }
 
+// Makes each mark the largest of those from `width` steps behind it to width - 1 ahead.
+void MaskMaker::reach(std::size_t axis, std::size_t width) {
+  const std::vector<std::uint8_t> marks = of_view_;
+  const PlanePlace place(layout_.shape, Plane{});
+  const auto stride = static_cast<std::size_t>(place.stride[axis]), length = static_cast<std::size_t>(layout_.shape[axis]);
+  for (std::size_t j = 0; j < marks.size(); ++j) {
+    const std::size_t i = j / stride % length;
+    const std::size_t behind = std::min(i, width), ahead = std::min(length - 1 - i, width - 1);
+    for (std::size_t k = j - behind * stride; k <= j + ahead * stride; k += stride) of_view_[j] = std::max(of_view_[j], marks[k]);
+  }
+}
+
 void MaskMaker::view_marks(const View& view, const std::vector<std::uint8_t>& marks) {
   switch (view.kind) {
     case View::Kind::raw:
@@ -170,6 +182,10 @@ void MaskMaker::view_marks(const View& view, const std::vector<std::uint8_t>& ma
       break;
     case View::Kind::filter:
     case View::Kind::squared_filter: share(marks, view.axis); break;
+    case View::Kind::product:
+      share(marks, view.axis);
+      if (view.width != 0) reach(view.other_axis, view.width);
+      break;
     default:
       of_view_.assign(marks.size(), 0);
       for (const std::size_t axis : {view.axis, view.other_axis})

@@ -87,6 +87,7 @@ class MaskMaker {
  private:
   void view_marks(const View& view, const std::vector<std::uint8_t>& marks);
   void spread(const std::vector<std::uint8_t>& marks, std::size_t axis, bool behind);
+  void reach(std::size_t axis, std::size_t width);
   void share(const std::vector<std::uint8_t>& marks, std::size_t axis);
   std::vector<std::int64_t> cells(const std::vector<std::uint8_t>& marks, Mark least);
 

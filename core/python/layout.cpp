@@ -11,7 +11,8 @@ const Names<View::Kind> kinds{{"raw", View::Kind::raw},
                               {"orientation", View::Kind::orientation},
                               {"squared_difference", View::Kind::squared_difference},
                               {"filter", View::Kind::filter},
-                              {"squared_filter", View::Kind::squared_filter}};
+                              {"squared_filter", View::Kind::squared_filter},
+                              {"product", View::Kind::product}};
 
 std::uint32_t to_mask(const std::vector<std::uint32_t>& axes) {
   std::uint32_t mask = 0;
@@ -36,18 +37,20 @@ void bind_layout(nb::module_& m) {
       .def(
           "__init__",
           [](View* self, const std::string& kind, std::uint32_t axis, std::uint32_t other_axis, double cosine, double sine,
-             std::vector<std::int64_t> filters) {
+             std::vector<std::int64_t> filters, std::uint32_t lag, std::uint32_t width) {
             require(std::abs(cosine) <= 1.0 && std::abs(sine) <= 1.0, "no such orientation");
-            new (self) View{parse(kind, kinds), axis, other_axis, cosine, sine, std::move(filters)};
+            new (self) View{parse(kind, kinds), axis, other_axis, cosine, sine, std::move(filters), lag, width};
           },
           "kind"_a = "raw", "axis"_a = 0, "other_axis"_a = 0, "cosine"_a = 1.0, "sine"_a = 0.0,
-          "filters"_a = std::vector<std::int64_t>{})
+          "filters"_a = std::vector<std::int64_t>{}, "lag"_a = 0, "width"_a = 0)
       .def_prop_ro("kind", [](const View& self) { return name_of(self.kind, kinds); })
       .def_ro("axis", &View::axis)
       .def_ro("other_axis", &View::other_axis)
       .def_ro("cosine", &View::cosine)
       .def_ro("sine", &View::sine)
-      .def_prop_ro("filters", [](const View& self) { return self.filters; });
+      .def_prop_ro("filters", [](const View& self) { return self.filters; })
+      .def_ro("lag", &View::lag)
+      .def_ro("width", &View::width);
 
   nb::class_<Plane>(m, "Plane", "One view of the sample in a row, summed cumulatively along some axes.")
       .def(

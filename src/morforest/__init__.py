@@ -29,7 +29,16 @@ from morforest.dictionary import (
     Subset,
     Variance,
 )
-from morforest.dictionary._views import Difference, Filter, Gradient, Magnitude, Raw, Square, White
+from morforest.dictionary._views import (
+    Difference,
+    Filter,
+    Gradient,
+    Magnitude,
+    Product,
+    Raw,
+    Square,
+    White,
+)
 from morforest.features import AtomFeatures
 from morforest.files import ModelFile, inspect, load
 from morforest.forest import MorfClassifier, MorfRegressor
@@ -67,6 +76,7 @@ __all__ = [
     "Pair",
     "Patch",
     "Polytope",
+    "Product",
     "Raw",
     "SeriesCopies",
     "SharedAtoms",

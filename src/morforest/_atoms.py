@@ -34,6 +34,7 @@ NONE, MAX, MIN, MEAN, PROPORTION, VARIANCE, WIN = range(len(OPERATIONS))
 COUNTS = (PROPORTION, WIN)  # of positions
 TURNS = 3  # how often a circular axis stands in a pooled plane
 MAX_RANK = 32
+FILTERED = ("filter", "squared_filter", "product")  # kinds of views
 LARGEST_FILTER = 1 << 40  # weight of filters
 MAX_CELLS = 2**31
 LARGEST_EXPONENT = 1000  # of scales, which must be numbers
@@ -644,11 +645,13 @@ def _load_plane(state: Any, rank: int) -> Plane:
     if not isinstance(state, tuple) or len(state) != 4:
         raise ValueError("damaged atoms: a plane is not one")
     view, prefixed, circular, pooled = state
-    if not isinstance(view, tuple) or len(view) not in (5, 6):  # files of old have no filters
+    if not isinstance(view, tuple) or len(view) not in (5, 8):  # files of old have no filters
         raise ValueError("damaged atoms: a view is not one")
-    kind, axis, other_axis, cosine, sine, filters = (*view, ()) if len(view) == 5 else view
+    view = (*view, (), 0, 0) if len(view) == 5 else view
+    kind, axis, other_axis, cosine, sine, filters, *rest = view
+    lag, width = _whole_numbers("a product", tuple(rest), 0, MAX_CELLS)
     _whole_numbers("a filter", filters, -LARGEST_FILTER, LARGEST_FILTER + 1)
-    if filters and (kind not in ("filter", "squared_filter") or len(filters) > MAX_CELLS):
+    if filters and (kind not in FILTERED or len(filters) > MAX_CELLS):
         raise ValueError("damaged atoms: filters of another view")
     _whole_numbers("a view", (axis, other_axis), 0, rank)
     for name, axes in (("prefixed_axes", prefixed), ("circular_axes", circular)):
@@ -664,4 +667,6 @@ def _load_plane(state: Any, rank: int) -> Plane:
         or (circular and not pooled)
     ):
         raise ValueError("damaged atoms: a plane is not one")
-    return Plane(View(kind, axis, other_axis, cosine, sine, filters), prefixed, circular, pooled)
+    return Plane(
+        View(kind, axis, other_axis, cosine, sine, filters, lag, width), prefixed, circular, pooled
+    )

@@ -192,7 +192,7 @@ def _require_linear(estimator: Any, forest: Forest, method: str) -> None:
             estimator,
             method,
             f"atoms of its dictionary {dictionary} look at filtered channels",
-            "fit with a dictionary without White and Filter, such as Haar() or Patch()",
+            "fit with a dictionary without White, Filter and Product, such as Haar() or Patch()",
         )
     if not forest.atoms.linear:
         found = np.unique(forest.atoms.operation[forest.atoms.operation > 0]).tolist()

@@ -16,7 +16,16 @@ from morforest.dictionary._compose import Mixture, SharedAtoms, Subset
 from morforest.dictionary._kernels import Kernel
 from morforest.dictionary._relations import Graph, Neighbours, Similarity
 from morforest.dictionary._tabular import Atoms, Axis, SparseOblique
-from morforest.dictionary._views import Difference, Filter, Gradient, Magnitude, Raw, Square, White
+from morforest.dictionary._views import (
+    Difference,
+    Filter,
+    Gradient,
+    Magnitude,
+    Product,
+    Raw,
+    Square,
+    White,
+)
 
 __all__ = [
     "Atoms",
@@ -32,6 +41,7 @@ __all__ = [
     "Neighbours",
     "Pair",
     "Patch",
+    "Product",
     "Raw",
     "SharedAtoms",
     "Similarity",

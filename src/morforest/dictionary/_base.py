@@ -105,7 +105,7 @@ class ResolvedDictionary:
                 else:
                     found = part._view_mass(view, bounds)
                     derived[view] = max(derived.get(view, 0.0), found)
-                    nonnegative &= view.kind not in ("difference", "filter")
+                    nonnegative &= view.kind not in ("difference", "filter", "product")
         views = tuple(derived.items())
         return Bounds(mass, nonnegative, integral, views, nonlinear, positions, side)
 
@@ -278,6 +278,9 @@ class Dictionary(BaseEstimator):
 
     def _check(self, shape: SampleShape) -> None:
         """Raise if the parameters make no sense for samples of this shape."""
+
+    def _check_stored(self) -> None:
+        """Raise if arrays that came from a file are damaged."""
 
     def _views(self, shape: SampleShape) -> tuple[View, ...]:
         """Return the views that atoms look at."""

@@ -13,10 +13,11 @@ from morforest.dictionary._compose import Mixture, SharedAtoms, Subset
 from morforest.dictionary._kernels import TRIPLE_LENGTH, Kernel
 from morforest.dictionary._shape import SampleShape
 from morforest.dictionary._tabular import Axis, SparseOblique
-from morforest.dictionary._views import Difference, Gradient, Magnitude, Raw, White
+from morforest.dictionary._views import Difference, Gradient, Magnitude, Product, Raw, White
 
 NAMES = ("axis", "sporf", "patch", "image", "series", "series-pooled", "eeg")
 SHORTEST_SERIES, SMALLEST_IMAGE = 6, 3  # the least lengths for which these names make sense
+BANDS = 5  # of "eeg": all frequencies, and four octaves
 MOST_COLOURS = 4  # red, green, blue and transparency
 # A hint at "series" takes so many rows and columns, and looks at so many of each.
 FEWEST_ROWS, FEWEST_COLUMNS, HINT_ROWS, HINT_COLUMNS = 20, 20, 200, 300
@@ -207,24 +208,28 @@ def _series(shape: SampleShape) -> Dictionary:
 
 
 def _eeg(shape: SampleShape) -> Dictionary:
-    """Return sums and variances of intervals in place, and pooled atoms, raw and whitened."""
+    """Return intervals in place, raw and whitened, powers and products in bands, and pooled atoms.
+
+    Of all products, powers are of one channel, and drawn more often than pairs of channels.
+    """
     time = _time_axis("eeg", shape)
     if shape.rank != 2:
         raise ValueError(
             f'dictionary="eeg" needs samples of two axes, channels and time, got shape {shape}'
             f'{_channel_note(shape)}: use "series" or "patch".'
         )
-    sensors = 1 - time
+    white = White(axis=1 - time)
     length = shape.lengths[time]
-    views = [Raw(), White(axis=sensors)]
-    sizes = _sizes(shape, time, max(2, length // 2))
-    in_place = Patch(1, sizes, boundary="inside", size_distribution="log", views=views)
-    power = Variance(
-        _sizes(shape, time, 2), _sizes(shape, time, length), size_distribution="log", views=views
-    )
-    pooled = Patch(1, _sizes(shape, time, max(1, length // 3)), boundary="inside", views=views)
-    pooled.set_params(pool=["proportion", "max", "min"], window=1.0, size_distribution="log")
-    return Mixture([in_place, power, pooled], weights=[0.6, 0.25, 0.15])
+    parts = [
+        Patch(1, _sizes(shape, time, max(2, length // 2)), views=[Raw(), white]),
+        Patch(1, _sizes(shape, time, length), views=Product(white, lags=1, bands=BANDS)),
+        Patch(1, _sizes(shape, time, length), views=Product(white, lags=4, bands=BANDS)),
+        Patch(1, _sizes(shape, time, max(1, length // 3)), views=[Raw(), white]),
+    ]
+    for part in parts:
+        part.set_params(boundary="inside", size_distribution="log")
+    parts[3].set_params(pool=["proportion", "max", "min"], window=1.0)
+    return Mixture(parts, weights=[0.5, 0.2, 0.15, 0.15])
 
 
 def _pooled(shape: SampleShape, name: str, counts: int) -> Dictionary:

@@ -17,11 +17,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from morforest._native import core
-from morforest._parameters import check_fraction, is_integer, restore_parameters
+from morforest._parameters import check_fraction, check_integer, is_integer, restore_parameters
 from morforest._states import stored
 from morforest.dictionary._shape import SampleShape
 
-__all__ = ["Difference", "Filter", "Gradient", "Magnitude", "Raw", "Square", "White"]
+__all__ = ["Difference", "Filter", "Gradient", "Magnitude", "Product", "Raw", "Square", "White"]
 
 KINDS = (
     "raw",
@@ -32,6 +32,7 @@ KINDS = (
     "squared_difference",
     "filter",
     "squared_filter",
+    "product",
 )
 ANGLE_BITS = 40  # cosines are rounded to these bits, because C libraries differ in the last one
 MAX_ORIENTATIONS = 64
@@ -50,18 +51,34 @@ class View:
     cosine: float = 1.0
     sine: float = 0.0
     filters: tuple[int, ...] = ()  # of filters: row after row, in units of 2^-FILTER_BITS
+    lag: int = 0  # of products: between the channels that are multiplied
+    width: int = 0  # of products: steps of an octave band; zero for all frequencies
 
     def to_core(self) -> core.View:
         """Return the view as the core takes it."""
         return core.View(
-            self.kind, self.axis, self.other_axis, self.cosine, self.sine, self.filters
+            self.kind,
+            self.axis,
+            self.other_axis,
+            self.cosine,
+            self.sine,
+            self.filters,
+            self.lag,
+            self.width,
         )
 
     @classmethod
     def from_core(cls, view: core.View) -> View:
         """Read a view of the core."""
         return cls(
-            view.kind, view.axis, view.other_axis, view.cosine, view.sine, tuple(view.filters)
+            view.kind,
+            view.axis,
+            view.other_axis,
+            view.cosine,
+            view.sine,
+            tuple(view.filters),
+            view.lag,
+            view.width,
         )
 
     def largest(self, raw: float) -> float:
@@ -78,14 +95,16 @@ class View:
             return self.gain * raw + 1
         if self.kind == "squared_filter":
             return (self.gain * raw + 1) ** 2
+        if self.kind == "product":  # a band is the difference of two means
+            return (2 * self.gain * raw + 3) ** 2
         return math.sqrt(8) * raw + 1
 
     def largest_of_nonnegative(self, raw: float) -> tuple[float, bool]:
         """Return the bound if no raw value is negative, and whether values of the view may be."""
         if self.kind == "difference":
             return raw, True
-        if self.filters or self.kind == "filter":
-            return self.largest(raw), not self.squares
+        if self.kind in ("filter", "squared_filter", "product"):
+            return self.largest(raw), self.kind != "squared_filter"
         if self.kind in ("raw", "square"):
             return self.largest(raw), False
         if self.kind == "squared_difference":
@@ -98,9 +117,11 @@ class View:
             return room
         if self.kind == "difference":
             return room / 2
-        if self.kind in ("filter", "squared_filter"):
+        if self.kind in ("filter", "squared_filter", "product"):
             # The core's sums are those of weights in units of 2^-FILTER_BITS.
             most = math.sqrt(room) if self.squares else room
+            if self.kind == "product":
+                most = (most - 1) / 2
             return min((most - 1) / self.gain, 2.0 ** (61 - FILTER_BITS) / self.gain)
         if self.squares:
             return math.sqrt(room / self.largest(1.0))
@@ -109,8 +130,8 @@ class View:
 
     @property
     def squares(self) -> bool:
-        """Whether values are squares of those of another view."""
-        return self.kind in ("square", "squared_difference", "squared_filter")
+        """Whether values are squares or products of those of another view."""
+        return self.kind in ("square", "squared_difference", "squared_filter", "product")
 
     @property
     def gain(self) -> float:
@@ -134,7 +155,7 @@ class Unfitted(View):
 
     def fitted(self, filters: tuple[int, ...]) -> View:
         """Return the view with its filters."""
-        return View(self.kind, self.axis, filters=filters)
+        return View(self.kind, self.axis, self.other_axis, 1.0, 0.0, filters, self.lag, self.width)
 
 
 @lru_cache(maxsize=64)
@@ -353,6 +374,58 @@ class White(BaseView):
         axis = _sensor_axis(self, shape)
         check_fraction("shrinkage", self.shrinkage, LEAST_SHRINKAGE, 1)
         return [Unfitted("filter", axis, shrinkage=float(self.shrinkage))]
+
+
+@stored
+class Product(BaseView):
+    """Products of two channels, step by step: sums over a window are powers and covariances.
+
+    There is one view for each distance between the two channels, counted around the axis, and for
+    each octave band. A distance of zero is the power of a channel.
+
+    Parameters
+    ----------
+    of : White, Filter or None, default=None
+        The channels. None means ``White()``.
+    lags : int, default=4
+        Number of distances, from zero; at most as many as all pairs need.
+    bands : int, default=4
+        Number of bands: all frequencies, and octaves from the highest one down. A band is the mean
+        of w steps less that of 2 w around them, with w = 1, 2, 4, ...; at most as many as fit.
+
+    Notes
+    -----
+    Time is the last axis besides that of the channels. Each view takes as much memory as the
+    samples themselves.
+
+    Examples
+    --------
+    >>> from morforest import Patch, Product
+    >>> dictionary = Patch(1, (1, 50), boundary="inside", views=Product(lags=2, bands=3))
+    """
+
+    def __init__(self, of: White | Filter | None = None, *, lags: int = 4, bands: int = 4):
+        self.of = of
+        self.lags = lags
+        self.bands = bands
+
+    def _views(self, shape: SampleShape) -> list[View]:
+        of = White() if self.of is None else self.of
+        if not isinstance(of, (White, Filter)):
+            raise ValueError(f"of must be None, White() or Filter(), got {of!r}.")
+        check_integer("lags", self.lags, 1)
+        check_integer("bands", self.bands, 1)
+        (source,) = of._views(shape)
+        times = [axis for axis in range(shape.rank) if axis != source.axis]
+        if not times:
+            raise ValueError(f"Product needs an axis of time, got samples of shape {shape}.")
+        channels, steps = shape.lengths[source.axis], shape.lengths[times[-1]]
+        widths = [0, *(1 << k for k in range(steps.bit_length()) if 4 << k <= steps)]
+        return [
+            replace(source, kind="product", other_axis=times[-1], lag=lag, width=width)
+            for width in widths[: self.bands]
+            for lag in range(min(self.lags, channels // 2 + 1))
+        ]
 
 
 def filters_of(matrix: np.ndarray) -> tuple[int, ...]:
