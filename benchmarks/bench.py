@@ -27,7 +27,7 @@ def arguments():
     add("--mnist", metavar="PATH", help=f"an .npz file; default: the variable {data.VARIABLE}")
     add("--stand-in", action="store_true", help="use enlarged digits instead of MNIST")
     add("--only", nargs="+", choices=names, default=names, metavar="SECTION", help=str(names))
-    add("--libraries", nargs="+", choices=peers.LIBRARIES, default=peers.LIBRARIES)
+    add("--libraries", nargs="*", choices=peers.LIBRARIES, default=peers.LIBRARIES)
     add("--quick", action="store_true", help="small sizes; results go to results/quick")
     add("--tiny", action="store_true", help=argparse.SUPPRESS)  # a trial of the suite itself
     add("--report", action="store_true", help="write tables and plots from stored results")

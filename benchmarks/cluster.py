@@ -1,6 +1,6 @@
 """Forests on data larger than memory, on clusters of worker processes of this machine.
 
-    python -m benchmarks.cluster [--quick]
+    python -m benchmarks.cluster [--only scaling memory constants] [--quick]
 
 Workers have one thread each, and make the blocks of the data each time that these are read.
 XGBoost's estimator for dask runs on the same blocks, in an environment of its own. Bytes are
@@ -17,9 +17,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.results import Sheet, folder, run_facts
+from benchmarks.results import VERSIONS, Sheet, folder, run_facts
 from measuring import peers
-from measuring.files import write_whole
+from measuring.files import read_rows, write_whole
 from measuring.machine import commit
 from measuring.tables import markdown
 
@@ -76,8 +76,13 @@ def run(setting, python):
 def measure(options):
     facts = {**run_facts(), "commit": commit()}
     sheet = Sheet(options.output, "cluster", facts)
+    for row in read_rows(sheet.path, (*VERSIONS, "dask", "commit")):
+        if row["section"] not in options.only:
+            sheet.add(**row)
     pythons = peers.interpreters(["morforest", "xgboost-dask"])
     for section, settings in cases(options.quick).items():
+        if section not in options.only:
+            continue
         for some in settings:
             setting = {**CASE, **some}
             python = pythons.get(
@@ -114,17 +119,12 @@ def report(rows):
 
 
 def describe(rows):
-    row = rows[0]
-    versions = {
-        f"{row['library']} {row['library_version']} with dask {row['dask']}, NumPy "
-        f"{row['numpy']}, Python {row['python']}": None
-        for row in rows
-        if row["library_version"]
-    }
+    run = "`{command}`, {date}, commit {commit}, {cpu_model}, {cores} cores, load {load_at_start}."
+    runs = dict.fromkeys(run.format_map(row) for row in rows)
+    library = "{library} {library_version} with dask {dask}, NumPy {numpy}, Python {python}"
+    libraries = dict.fromkeys(library.format_map(row) for row in rows if row["library_version"])
     return (
-        f"`{row['command']}`, {row['date']}, commit {row['commit']}, {row['cpu_model']}, "
-        f"{row['cores']} cores, load {row['load_at_start']} at the start. "
-        f"{'; '.join(versions)}.\n\n"
+        f"{' '.join(runs)} {'; '.join(libraries)}.\n\n"
         "Tables of 100 features in float32, two classes, blocks of 100,000 rows, one thread per "
         "worker; 2,000,000 rows are .75 GiB, 16,000,000 are 6 GiB. Accuracy is that of 50,000 "
         "other rows. *Process* is `fit_blocks` in one process without a cluster."
@@ -194,6 +194,8 @@ def worked_out(row, rows=10**9, features=100, trees=1000, machines=100, cores=8,
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    names = list(cases(False))
+    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="SECTION")
     parser.add_argument("--quick", action="store_true", help="a twentieth of the size")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()

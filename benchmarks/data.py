@@ -137,6 +137,16 @@ def _series(rows):
     return _split(X.astype(np.float32), y.astype(np.int64), rows)
 
 
+def _network(rows, features):
+    """Return bytes at the nodes of a network; in one class, a few nodes in a row are higher."""
+    random = np.random.RandomState(0)
+    test = 500  # fewer, because each has many values
+    X = random.randint(0, 200, (rows + test, features), dtype=np.uint8)
+    y = random.randint(0, 2, len(X))
+    X[y == 1, : features // 20] += 20
+    return _split(X, y.astype(np.int64), rows)
+
+
 def _smooth(noise):
     """Replace each step by a scaled sum of three steps, in place."""
     noise[..., 2:] += noise[..., 1:-1] + noise[..., :-2]
@@ -151,4 +161,5 @@ GENERATORS = {
     "impulse": _impulse,
     "eeg": _eeg,
     "series": _series,
+    "network": _network,
 }

@@ -96,6 +96,36 @@ class OursSporf(Ours):
         return morforest.SparseOblique()
 
 
+class OursGraph(Ours):
+    """Connected sets of a network of ten edges per feature, as large as the sums of SPORF."""
+
+    method, kind = "grow", "Graph"
+
+    def dictionary(self, morforest, work):
+        import scipy.sparse as sp
+
+        p = work["shape"][0]
+        random = np.random.RandomState(1)
+        ends = random.randint(0, p, (2, 10 * p))
+        edges = sp.coo_array((random.random_sample(10 * p), tuple(ends)), shape=(p, p))
+        sizes = np.cumprod(2.0 / np.arange(1, 21))  # as those of SPORF, cut at 20
+        return getattr(morforest, self.kind)(
+            sp.csr_array(edges),
+            max_size=20,
+            method=self.method,
+            size_distribution=sizes,
+            weights="sign",
+        )
+
+
+class OursWalk(OursGraph):
+    method = "walk"
+
+
+class OursSimilarity(OursGraph):
+    kind = "Similarity"
+
+
 class OursRF(Ours):
     def dictionary(self, morforest, work):
         return morforest.Axis()
@@ -372,6 +402,9 @@ MODELS = {
     "morforest MORF": OursMorf,
     "morforest SPORF": OursSporf,
     "morforest RF": OursRF,
+    "morforest graph": OursGraph,
+    "morforest walk": OursWalk,
+    "morforest similarity": OursSimilarity,
     "morforest kept": OursKept,
     "quantile-forest": QuantileForest,
     "treeple patch": TreeplePatch,

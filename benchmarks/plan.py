@@ -15,7 +15,11 @@ XGBOOST, LIGHTGBM = "xgboost", "lightgbm"
 # Forests that know the training samples of their leaves.
 WEIGHTS, QUANTILE_FOREST, BY_HAND = "morforest kept", "quantile-forest", "scikit-learn by hand"
 
+# Sparse sums of features that a network relates, with the sizes and signs of SPORF.
+GRAPH, WALK, SIMILARITY = "morforest graph", "morforest walk", "morforest similarity"
+
 OURS = (MORF, SPORF, RF)
+NETWORK_FORESTS = (SPORF, GRAPH, WALK, SIMILARITY)
 IMAGE_FORESTS = (MORF, RF, TREEPLE_PATCH, SKLEARN_RF, SKLEARN_ET, YDF_OBLIQUE, YDF_RF)
 TABLE_FORESTS = (SPORF, RF, TREEPLE_OBLIQUE, SKLEARN_RF, SKLEARN_ET, YDF_OBLIQUE, YDF_RF)
 BOOSTING = (XGBOOST, LIGHTGBM, SKLEARN_HGB)
@@ -49,6 +53,7 @@ class Plan:
     eeg_rows: int
     series_rows: int
     friedman: str
+    networks: tuple
     weights: str
     weights_trees: int
     # predict, size, memory, import
@@ -63,7 +68,9 @@ class Plan:
     def repeats_of(self, model, rows):
         if rows in self.own_rows:
             return 1
-        fast = model in OURS or (rows <= self.slow_rows and model not in BOOSTING)
+        fast = model in (*OURS, *NETWORK_FORESTS) or (
+            rows <= self.slow_rows and model not in BOOSTING
+        )
         repeats = self.short_repeats if rows <= self.short_rows else self.repeats
         return repeats if fast else 1
 
@@ -91,6 +98,7 @@ FULL = Plan(
     eeg_rows=2000,
     series_rows=1000,
     friedman="friedman-20000x50",
+    networks=("network-2000x1000", "network-10000x1000", "network-500x100000"),
     weights="friedman-100000x10",
     weights_trees=500,
     held_rows=60_000,
@@ -125,6 +133,7 @@ QUICK = dataclasses.replace(
     eeg_rows=500,
     series_rows=200,
     friedman="friedman-2000x50",
+    networks=("network-1000x200", "network-200x10000"),
     weights="friedman-5000x10",
     weights_trees=100,
     held_rows=5000,

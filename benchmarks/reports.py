@@ -210,6 +210,13 @@ REPORTS = {
         "a third of the features as candidates. The score is the coefficient of determination.",
         fits,
     ),
+    "graphs": Report(
+        "Graphs of features",
+        "Sums over connected sets of a network with ten edges per feature (a million where there "
+        "are 100,000 features), beside SPORF. All have sums of the same sizes, with random signs, "
+        "over bytes. There are as many candidates as the square root of the number of features.",
+        fits,
+    ),
     "memory": Report(
         "Peak memory of a fit",
         "Forests are grown on images with one thread. The number is the highest resident memory "

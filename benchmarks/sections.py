@@ -18,6 +18,7 @@ from benchmarks.plan import (
     IMAGE_FORESTS,
     LIGHTGBM,
     MORF,
+    NETWORK_FORESTS,
     RF,
     SKLEARN_ET,
     SKLEARN_HGB,
@@ -282,6 +283,13 @@ def regression(bench, sheet):
     bench.fits(sheet, work, (RF, SKLEARN_RF, SKLEARN_ET, YDF_RF, *BOOSTING))
 
 
+def graphs(bench, sheet):
+    """Measure sums over connected sets beside sparse sums of as many features."""
+    for name in bench.plan.networks:
+        features = int(name.split("x")[1])
+        bench.fits(sheet, bench.generated(name, (features,), 2), NETWORK_FORESTS)
+
+
 def predict(bench, sheet):
     """Measure predict_proba against the size of the batch."""
     plan = bench.plan
@@ -391,6 +399,7 @@ SECTIONS = {
     "small": small,
     "floats": floats,
     "regression": regression,
+    "graphs": graphs,
     "memory": memory,
     "import": imports,
     "weights": weights.measure,

@@ -150,6 +150,9 @@ RELATED = {
     "similarity": Similarity(np.where(WHOLE < 9, 9 - WHOLE, 0), max_size=8, weights="uniform"),
 }
 
+ROWS = Patch((None, 1), (None, 4), along={0: Graph(np.eye(8, k=3), 1, 3)}, weights="sign")
+POOLED_ROWS = Patch(1, (None, 3), along={0: Graph(np.eye(8, k=3), 1, 3)}, pool=["max", "mean"])
+
 
 NONLINEAR = Mixture(
     [
@@ -191,6 +194,8 @@ def golden_cases():
         cases[f"digits, {name}"] = (classifier(dictionary, n_estimators=3), X, y, None)
     for name, dictionary in RELATED.items():
         cases[f"digits, {name}"] = (classifier(dictionary, n_estimators=3), X, y, None)
+    cases["digits, along"] = (classifier(ROWS, n_estimators=3), X, y, None)
+    cases["digits, pooled along"] = (classifier(POOLED_ROWS, n_estimators=3), X, y, None)
     channels = classifier(Graph(grid(4), max_size=4), channel_axis=2, n_estimators=3)
     cases["volumes, graph"] = (channels, X.reshape(-1, 4, 4, 4), y, None)
     series = X.reshape(-1, 64)

@@ -58,7 +58,7 @@ class RelatedSides:
         members = [stream.below(self.length)]
         size = min(size, len(self.connected_with(members[0])))
         node, vain = members[0], 0
-        while len(members) < size and vain < VAIN:
+        while len(members) < size and vain < VAIN * len(members):
             if self.rule == "grow":
                 node = members[stream.below(len(members))]
             found = self.next_to(node, stream)

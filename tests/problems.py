@@ -524,8 +524,15 @@ WEIGHTS = st.sampled_from([None, None, None, "sign", "uniform", "gaussian", "gab
 
 @st.composite
 def patches(draw, shape, **views):
+    given = draw(sizes(shape))
+    if draw(SELDOM):
+        axis = draw(st.integers(0, len(shape) - 1))
+        rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+        relation = draw(relations(rng, shape[axis : axis + 1], None, along=True))
+        given = {name: (*v[:axis], None, *v[axis + 1 :]) for name, v in given.items()}
+        given["along"] = {axis: relation}
     return Patch(
-        **draw(sizes(shape)),
+        **given,
         weights=draw(WEIGHTS),
         boundary=draw(per_axis(shape, st.sampled_from(["zero", "inside", "wrap"]))),
         contiguous=draw(per_axis(shape, st.sampled_from([True, True, False]))),
@@ -582,7 +589,7 @@ def finite_atoms(draw, rng, n_features, whole):
 
 
 @st.composite
-def relations(draw, rng, shape, channel_axis, **views):
+def relations(draw, rng, shape, channel_axis, along=False, **views):
     n = int(np.prod([length for axis, length in enumerate(shape) if axis != channel_axis]))
     kind = draw(st.sampled_from(["graph", "graph", "neighbours", "similarity"]))
     sets = {"method": draw(st.sampled_from(["grow", "walk"])), "size_distribution": draw(SCALES)}
@@ -592,7 +599,8 @@ def relations(draw, rng, shape, channel_axis, **views):
     if kind != "similarity" and draw(st.booleans()):
         sets = {"hops": draw(st.sampled_from([0, 1, 2, (1, 1), (1, 3)]))}
         sets["max_size"] = draw(st.none() | st.integers(1, n))
-    sets["weights"] = draw(st.sampled_from([None, None, "sign", "uniform", "gaussian", bumps]))
+    if not along:
+        sets["weights"] = draw(st.sampled_from([None, None, "sign", "uniform", "gaussian", bumps]))
     sets |= views
     if kind == "neighbours" and n > 1:
         points = rng.integers(0, 3, (n, 2)).astype(float) + rng.random((n, 2)) / 8

@@ -1,5 +1,7 @@
 """Forests on samples that come in blocks: fit_blocks, and morforest.dask."""
 
+from dataclasses import fields
+
 import numpy as np
 import oracle
 import pytest
@@ -17,6 +19,7 @@ from morforest import (
     SparseOblique,
     fit_blocks,
 )
+from morforest._block_data import read_block, summarise
 from morforest._native import core
 
 da = pytest.importorskip("dask.array")
@@ -193,6 +196,16 @@ def test_classes_that_one_block_holds_alone():
     found = fit_blocks(forest(max_samples=1500), cut(X, y, 500))
     assert found.classes_.tolist() == ["highest", "low", "rare"]
     assert found.predict_proba(X[-30:])[:, 2].mean() > 0.2
+
+
+def test_a_summary_keeps_no_block_alive():
+    X, y = data()
+    found = summarise(read_block(0, X, y, X.shape[1:]), np.arange(5, dtype=np.uint64), True)
+    for field in fields(found):
+        part = getattr(found, field.name)
+        assert not (isinstance(part, np.ndarray) and np.may_share_memory(part, X)), field.name
+    assert found.gap.base is None
+    assert found.gap.shape == (0, 48)
 
 
 # --- mistakes --------------------------------------------------------------------------------

@@ -288,10 +288,8 @@ def answers(estimator):
 
 def freeze(name):
     """Write a file that all later versions have to read."""
-    path = (
-        FOLDER
-        / f"format_{container.VERSION}_{name.replace(', ', '_').replace(' ', '_')}.safetensors"
-    )
+    words = name.replace(",", "").replace(" ", "_")
+    path = FOLDER / f"{morforest.__version__}_{words}.safetensors"
     assert not path.exists(), f"{path} is frozen"
     FOLDER.mkdir(exist_ok=True)
     model(name).save(path)

@@ -134,6 +134,14 @@ EACH_DICTIONARY = {
     "hops": Graph(RING, hops=2, max_size=4),
     "neighbours": Neighbours(POINTS, k=2, size_distribution="log"),
     "similarity": Similarity(1 / (1 + np.arange(144.0).reshape(12, 12)), 1, 4, weights="gaussian"),
+    "along": Patch(1, (None, 3), along={0: Graph(np.eye(4, k=1))}),
+    "along both": Patch(along={-2: Graph(np.eye(4, k=2), hops=2), 1: Similarity(np.ones((3, 3)))}),
+    "weighted along": Patch(
+        (None, 2), (None, 3), boundary="wrap", along={0: Graph(np.eye(4, k=1), 2, 3)}, weights=bumps
+    ),
+    "pooled along": Patch(
+        (1, None), (3, None), along={1: Graph(np.eye(3, k=1))}, pool=["max", "proportion"]
+    ),
     "haar": Haar(),
     "pair": Pair(1, 2, reach=2),
     "gaussian": Kernel("gaussian", 2, 3),

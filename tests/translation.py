@@ -146,6 +146,7 @@ def boxes(dictionary, shape, channel_axis, views, planes):
             axes, kernels, rates, signs, dictionary.rivals, **where, pool=pool
         )
     sizes = list(zip(shape, spread("min_size", 1), spread("max_size", 1), strict=True))
+    sizes = [(length, low or 1, high) for length, low, high in sizes]
     axes = [
         oracle_atoms.PatchAxis(length, low, max(math.isqrt(length), low) if high is None else high)
         for length, low, high in sizes
@@ -164,6 +165,8 @@ def boxes(dictionary, shape, channel_axis, views, planes):
                 axes, spread("boundary", "zero"), spread("contiguous", True), strict=True
             ):
                 axis.boundary, axis.contiguous = rule, together
+            for axis, relation in (dictionary.along or {}).items():
+                axes[axis] = related_sides(relation)
             ordered = [axis.contiguous for axis in axes]
             pool = pool_of(dictionary, shape, ordered, channel_axis)
             free = [a for a, flag in enumerate(ordered) if flag and a != channel_axis]

@@ -116,10 +116,15 @@ void Dictionary::guide(std::vector<std::uint64_t> features) {
 }
 
 void Dictionary::add_patch(const Extent& extent, const std::vector<Boundary>& boundary, const std::vector<bool>& contiguous,
-                           Weights weights) {
+                           Weights weights, const std::vector<std::pair<std::size_t, Relation>>& along) {
   Component component{.kind = Component::Kind::patch, .weights = std::move(weights)};
   const bool weighted = component.weights.any();
   const std::uint32_t prefixed_axes = add_axes(component, extent, boundary, contiguous, !weighted);
+  for (const auto& [axis, relation] : along) {
+    if (axis >= shape_.size() || contiguous[axis] || static_cast<std::int64_t>(relation.size()) != shape_[axis])
+      throw std::invalid_argument("a relation does not fit its axis");
+    component.axes[axis].relation = std::make_shared<const Relation>(relation);
+  }
   if (weighted) place_weights(component.weights, component.axes);
   component.box_corners = pool_.ops.empty() && !weighted ? box_corners(component) : 0;
   add(std::move(component), prefixed_axes);

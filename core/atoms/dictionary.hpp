@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "atoms/atom_list.hpp"
@@ -115,9 +116,10 @@ class Dictionary {
     std::vector<std::vector<std::uint64_t>> sizes{};
   };
 
-  // Adds boxes, along axes that are not contiguous of any indices. With weights there are no prefix sums.
+  // Adds boxes, along axes that are not contiguous of any indices, or of sets of those that a relation of the axis relates. With
+  // weights there are no prefix sums.
   void add_patch(const Extent& extent, const std::vector<Boundary>& boundary, const std::vector<bool>& contiguous,
-                 Weights weights = {});
+                 Weights weights = {}, const std::vector<std::pair<std::size_t, Relation>>& along = {});
 
   // Adds connected sets of features, or of the positions of one channel. They have `min_size` .. `max_size` members, with these
   // cumulative probabilities (empty: all are equally likely); neighbourhoods have at most `max_size`.

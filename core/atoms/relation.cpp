@@ -22,7 +22,7 @@ std::vector<std::uint32_t> sizes_of_parts(const Relation& relation) {
     return index;
   };
   for (std::uint32_t index = 0; index < relation.size(); ++index)
-    for (std::uint64_t edge = relation.begin[index]; edge < relation.begin[index + 1]; ++edge) {
+    for (std::uint32_t edge = relation.begin[index]; edge < relation.begin[index + 1]; ++edge) {
       std::uint32_t a = root(index), b = root(relation.neighbour[edge]);
       if (a == b) continue;
       if (size[a] < size[b]) std::swap(a, b);
@@ -36,17 +36,18 @@ std::vector<std::uint32_t> sizes_of_parts(const Relation& relation) {
 
 }  // namespace
 
-Relation::Relation(Method m, std::vector<std::uint64_t> b, std::vector<std::uint32_t> n, std::vector<std::uint64_t> c,
+Relation::Relation(Method m, const std::vector<std::uint64_t>& b, std::vector<std::uint32_t> n, std::vector<std::uint64_t> c,
                    std::uint64_t least, std::uint64_t most)
-    : method(m), begin(std::move(b)), neighbour(std::move(n)), cumulative(std::move(c)), min_hops(least), max_hops(most) {
+    : method(m), begin(b.begin(), b.end()), neighbour(std::move(n)), cumulative(std::move(c)), min_hops(least), max_hops(most) {
   demand(begin.size() > 1 && begin.size() <= (std::size_t{1} << 29) + 1, "a relation needs between 1 and 2^29 indices");
+  demand(neighbour.size() < (std::size_t{1} << 32), "a relation has less than 2^32 neighbours");
   demand(begin.front() == 0 && begin.back() == neighbour.size() && std::is_sorted(begin.begin(), begin.end()),
          "a relation does not say where neighbours begin");
   demand(cumulative.empty() || cumulative.size() == neighbour.size(), "a relation needs one weight per neighbour");
   demand(cumulative.empty() || method != Method::hops, "neighbourhoods have no weights");
   demand(min_hops <= max_hops && max_hops < (std::uint64_t{1} << 32), "neighbourhoods need a number of hops");
   for (std::uint32_t index = 0; index < size(); ++index)
-    for (std::uint64_t edge = begin[index]; edge < begin[index + 1]; ++edge) {
+    for (std::uint32_t edge = begin[index]; edge < begin[index + 1]; ++edge) {
       const bool first = edge == begin[index];
       demand(neighbour[edge] < size() && neighbour[edge] != index && (first || neighbour[edge - 1] < neighbour[edge]),
              "neighbours are others, in ascending order");
@@ -54,6 +55,7 @@ Relation::Relation(Method m, std::vector<std::uint64_t> b, std::vector<std::uint
       demand(cumulative.empty() || cumulative[edge] > (first ? 0 : cumulative[edge - 1]), "weights of neighbours are positive");
     }
   reach = sizes_of_parts(*this);
+  if (reach[0] == reach.size()) reach = {};
 }
 
 void RelatedSets::reserve(std::size_t indices) {
@@ -63,24 +65,29 @@ void RelatedSets::reserve(std::size_t indices) {
 const std::vector<std::uint32_t>& RelatedSets::draw(const Relation& relation, std::size_t most, Stream& stream) {
   ++epoch_;
   members_.clear();
+  marks_ = most > few_;
   const bool by_hops = relation.method == Relation::Method::hops;
   const std::uint64_t hops = by_hops ? relation.min_hops + stream.below(relation.max_hops - relation.min_hops + 1) : 0;
   join(static_cast<std::uint32_t>(stream.below(relation.size())));
   if (by_hops) spread(relation, most, hops, stream);
-  else grow(relation, std::min<std::size_t>(most, relation.reach[members_[0]]), stream);
+  else grow(relation, relation.reach.empty() ? most : std::min<std::size_t>(most, relation.reach[members_[0]]), stream);
   return members_;
 }
 
+bool RelatedSets::holds(std::uint32_t index) const {
+  return marks_ ? taken_[index] == epoch_ : std::find(members_.begin(), members_.end(), index) != members_.end();
+}
+
 bool RelatedSets::join(std::uint32_t index) {
-  if (taken_[index] == epoch_) return false;
-  taken_[index] = epoch_;
+  if (holds(index)) return false;
+  if (marks_) taken_[index] = epoch_;
   members_.push_back(index);
   return true;
 }
 
 void RelatedSets::grow(const Relation& relation, std::size_t size, Stream& stream) {
   std::uint32_t from = members_[0];
-  for (std::size_t vain = 0; members_.size() < size && vain < most_vain_;) {
+  for (std::size_t vain = 0; members_.size() < size && vain < most_vain_ * members_.size();) {
     if (relation.method == Relation::Method::grow) from = members_[stream.below(members_.size())];
     const std::uint64_t first = relation.begin[from], last = relation.begin[from + 1];
     std::uint64_t edge;
@@ -118,7 +125,7 @@ void RelatedSets::spread(const Relation& relation, std::size_t most, std::uint64
 // Those that are new, or as many of them as there is room for, by Floyd's method.
 void RelatedSets::join_some(const std::uint32_t* neighbour, std::size_t degree, std::size_t room, Stream& stream) {
   new_.clear();
-  std::copy_if(neighbour, neighbour + degree, std::back_inserter(new_), [&](std::uint32_t i) { return taken_[i] != epoch_; });
+  std::copy_if(neighbour, neighbour + degree, std::back_inserter(new_), [&](std::uint32_t i) { return !holds(i); });
   if (new_.size() <= room) {
     for (const std::uint32_t index : new_) join(index);
     return;

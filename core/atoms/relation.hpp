@@ -14,7 +14,7 @@ struct Relation {
 
   // Neighbours of index i stand in neighbour[begin[i]] .. neighbour[begin[i + 1] - 1], in ascending order. `cumulative` has their
   // weights, summed from the first one of each index on; empty: all weigh the same. Throws std::invalid_argument.
-  Relation(Method method, std::vector<std::uint64_t> begin, std::vector<std::uint32_t> neighbour,
+  Relation(Method method, const std::vector<std::uint64_t>& begin, std::vector<std::uint32_t> neighbour,
            std::vector<std::uint64_t> cumulative, std::uint64_t min_hops, std::uint64_t max_hops);
 
   std::size_t size() const { return begin.size() - 1; }
@@ -23,11 +23,11 @@ struct Relation {
   std::size_t degree(std::uint32_t index) const { return begin[index + 1] - begin[index]; }
 
   Method method;
-  std::vector<std::uint64_t> begin;
+  std::vector<std::uint32_t> begin;
   std::vector<std::uint32_t> neighbour;
   std::vector<std::uint64_t> cumulative;
   std::uint64_t min_hops, max_hops;
-  std::vector<std::uint32_t> reach;  // how many indices each one is connected with, itself included
+  std::vector<std::uint32_t> reach;  // how many indices each one is connected with, itself included; empty: with all
   std::uint32_t run = 1, skip = 0;
 };
 
@@ -40,8 +40,10 @@ class RelatedSets {
   const std::vector<std::uint32_t>& draw(const Relation& relation, std::size_t most, Stream& stream);
 
  private:
-  static constexpr std::size_t most_vain_ = 64;  // draws in a row
+  static constexpr std::size_t most_vain_ = 64;  // draws in a row, for each member
+  static constexpr std::size_t few_ = 32;  // members are looked up one by one, which reads no other memory
 
+  bool holds(std::uint32_t index) const;
   bool join(std::uint32_t index);
   void grow(const Relation& relation, std::size_t size, Stream& stream);
   void join_some(const std::uint32_t* neighbour, std::size_t degree, std::size_t room, Stream& stream);
@@ -50,6 +52,7 @@ class RelatedSets {
   std::vector<std::uint32_t> members_, new_;
   std::vector<std::uint64_t> taken_;
   std::uint64_t epoch_ = 0;
+  bool marks_ = false;  // taken_ says which indices are members
 };
 
 }  // namespace morf

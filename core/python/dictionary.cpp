@@ -97,9 +97,11 @@ void bind_dictionary(nb::module_& m) {
       .def(
           "add_patch",
           [](Dictionary& self, const Extent& extent, const std::vector<std::string>& boundary,
-             const std::vector<bool>& contiguous,
-             const Weights& weights) { self.add_patch(extent, parse_all(boundary, boundaries), contiguous, weights); },
-          "extent"_a, "boundary"_a, "contiguous"_a, "weights"_a)
+             const std::vector<bool>& contiguous, const Weights& weights,
+             const std::vector<std::pair<std::size_t, Relation>>& along) {
+            self.add_patch(extent, parse_all(boundary, boundaries), contiguous, weights, along);
+          },
+          "extent"_a, "boundary"_a, "contiguous"_a, "weights"_a, "along"_a)
       .def(
           "add_related",
           [](Dictionary& self, const Relation& relation, std::int64_t min_size, std::int64_t max_size,

@@ -29,6 +29,7 @@ TEST(a_relation_knows_its_parts) {
   CHECK_EQUAL(relation.size(), 6u);
   for (std::uint32_t i = 0; i < 5; ++i) CHECK_EQUAL(relation.reach[i], 5u);
   CHECK_EQUAL(relation.reach[5], 1u);
+  CHECK(Relation(Method::grow, {0, 1, 2}, {1, 0}, {}, 0, 0).reach.empty(), "of one part");
 }
 
 TEST(sets_on_a_path_are_intervals) {
@@ -46,6 +47,25 @@ TEST(sets_on_a_path_are_intervals) {
       CHECK(members.size() >= (members[0] == 9 ? 1 : shortest) && members.size() <= 4);
       CHECK((*high == 9) == (members.size() == 1), "the node without neighbours is alone");
     }
+  }
+}
+
+TEST(large_sets_are_drawn_as_small_ones) {
+  // More members than are looked up one by one.
+  for (const Method method : {Method::grow, Method::walk, Method::hops}) {
+    const Relation relation = path(200, method, 60);
+    RelatedSets sets;
+    sets.reserve(relation.size());
+    Stream stream(2);
+    std::size_t longest = 0;
+    for (int repeat = 0; repeat < 300; ++repeat) {
+      const std::vector<std::uint32_t> members = sets.draw(relation, 50, stream);
+      const auto [low, high] = std::minmax_element(members.begin(), members.end());
+      CHECK_EQUAL(*high - *low + 1, members.size());
+      if (method != Method::walk) CHECK_EQUAL(members.size(), members[0] == 200 ? 1u : 50u);
+      longest = std::max(longest, members.size());
+    }
+    CHECK_EQUAL(longest, 50u);
   }
 }
 
@@ -118,4 +138,35 @@ TEST(components_of_sets_that_do_not_fit_are_refused) {
   Dictionary pooled({5}, false);
   pooled.set_pool({{Op::max}, {5}, {}});
   CHECK_THROWS(std::invalid_argument, pooled.add_related(path(4, Method::grow), 1, 2, {}));
+}
+
+TEST(sets_along_an_axis_are_part_of_boxes) {
+  for (const bool direct : {false, true}) {
+    Dictionary dictionary({6, 7}, direct);
+    const std::vector<Boundary> rules{Boundary::zero, Boundary::inside};
+    dictionary.add_patch({{2, 1}, {2, 3}}, rules, {false, true}, {}, {{0, path(5, Method::grow)}});
+    CHECK_EQUAL(dictionary.layout().ordered_axes, 2u, "gaps are filled along the other axis");
+    Sampler sampler(dictionary);
+    Stream stream(7);
+    AtomList atoms;
+    sampler.draw(stream, 2000, atoms);
+    for (std::size_t i = 0; i < atoms.size(); ++i) {
+      std::set<std::uint32_t> rows;
+      for (std::size_t t = atoms.begin[i]; t < atoms.begin[i + 1]; ++t) rows.insert(atoms.cell[t] / 7);
+      CHECK_EQUAL(rows.size(), *rows.begin() == 5 ? 1u : 2u);
+      CHECK_EQUAL(*rows.rbegin() - *rows.begin() + 1, rows.size());
+    }
+  }
+}
+
+TEST(relations_that_do_not_fit_their_axis_are_refused) {
+  const auto add = [](std::size_t axis, std::uint32_t nodes, bool contiguous) {
+    Dictionary dictionary({6, 7}, false);
+    const std::vector<Boundary> rules(2, Boundary::zero);
+    dictionary.add_patch({{1, 1}, {2, 2}}, rules, {contiguous, true}, {}, {{axis, path(nodes - 1, Method::walk)}});
+  };
+  add(0, 6, false);
+  CHECK_THROWS(std::invalid_argument, add(0, 6, true));
+  CHECK_THROWS(std::invalid_argument, add(0, 7, false));
+  CHECK_THROWS(std::invalid_argument, add(2, 6, false));
 }

@@ -102,7 +102,7 @@ def summarise(block: Block, wanted: np.ndarray, classes: bool) -> Summary:
     pieces = [X[part] for part in blocks(X.shape)]
     low = np.stack([np.fmin.reduce(piece, axis=0) for piece in pieces])
     high = np.stack([np.fmax.reduce(piece, axis=0) for piece in pieces])
-    none = X[:0]
+    none = np.empty((0, X.shape[1]), dtype=X.dtype)  # no part of X, which it would keep alive
     fraction = gap = none
     if X.dtype.kind == "f":
         fraction = _first_row(pieces, lambda x: (x != np.rint(x)) & ~np.isnan(x), none)

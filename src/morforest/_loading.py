@@ -66,7 +66,7 @@ def check_trees(estimator: Any) -> None:
     check_samples_seen(estimator, forest.sample_shape)
     check_jobs(getattr(estimator, "n_jobs", None))
     require(type(estimator._seed) is int and 0 <= estimator._seed < LARGEST_SEED, "the seed")
-    require(isinstance(estimator.dictionary_, Dictionary), "dictionary_ is not a dictionary")
+    check_dictionary(estimator.dictionary_)
     classes = 0
     if isinstance(estimator, ClassifierMixin):
         classes = _check_classes(estimator.classes_, estimator.n_classes_, forest.classes_of)
@@ -104,6 +104,13 @@ def check_trees(estimator: Any) -> None:
     )
 
 
+def check_dictionary(dictionary: Any) -> None:
+    """Check what a model says of its dictionary, and the arrays in it."""
+    require(isinstance(dictionary, Dictionary), "dictionary_ is not a dictionary")
+    for part, _ in dictionary._flatten():
+        part._check_stored()
+
+
 def check_leaf_samples(estimator: Any, forest: Forest) -> None:
     """Check the training samples of leaves and what was predicted of them, if these are kept."""
     samples = getattr(estimator, "_leaf_samples", None)
@@ -136,7 +143,7 @@ def check_features(estimator: Any) -> None:
     axis = estimator._channel_axis
     require(axis is None or (type(axis) is int and 0 <= axis < len(shape)), "the channel axis")
     atoms.values(np.ones(len(atoms)), estimator._format)  # checks the atoms themselves
-    require(isinstance(estimator.dictionary_, Dictionary), "dictionary_ is not a dictionary")
+    check_dictionary(estimator.dictionary_)
 
 
 def check_left_out(estimator: Any, name: str, columns: tuple[int, ...]) -> None:

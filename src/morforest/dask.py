@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from morforest import _parameters as check
-from morforest._block_data import Block, Summary, groups_of, merge, read_block, summarise, take
+from morforest._block_data import Summary, groups_of, merge, read_block, summarise, take
 from morforest._block_growth import GrowthPlan, check_forest, fit_from
 from morforest._grown_trees import GrownTrees
 from morforest._native import core
@@ -41,7 +41,7 @@ class _Source:
         sizes = X.chunks[0]
         self.firsts = np.append(0, np.cumsum(sizes, dtype=np.int64))
         self.blocks = [
-            dask.delayed(read_block)(int(first), samples, targets, self.shape)
+            (int(first), samples, targets, self.shape)
             for first, samples, targets in zip(
                 self.firsts[:-1], X.to_delayed().ravel(), y.to_delayed().ravel(), strict=True
             )
@@ -54,7 +54,7 @@ class _Source:
         """Summarise all blocks, each where it is."""
         parts = self._rows_of_blocks(wanted)
         tasks = [
-            dask.delayed(summarise)(block, rows, classes)
+            dask.delayed(_summarise)(*block, rows, classes)
             for block, rows in zip(self.blocks, parts, strict=True)
         ]
         return merge(list(self._compute(tasks)), classes)
@@ -66,7 +66,7 @@ class _Source:
         for some in groups_of(trees, self.memory // max(1, bytes_of_tree)):
             of_trees = [self._rows_of_blocks(plan.draw(tree)[0]) for tree in some]
             taken = [
-                dask.delayed(_take_for_trees, nout=len(some))(block, list(rows))
+                dask.delayed(_take_for_trees, nout=len(some))(*block, list(rows))
                 for block, rows in zip(self.blocks, zip(*of_trees, strict=True), strict=True)
             ]
             yield from self._compute(
@@ -138,9 +138,17 @@ def _memory_of_workers(client: Any) -> int:
     return max(SMALLEST_MEMORY, sum(limits) // SHARE_OF_MEMORY)
 
 
+# Blocks are read and used in one task: between two tasks, dask may move a whole block.
+def _summarise(
+    first: int, X: Any, y: Any, shape: tuple[int, ...], wanted: np.ndarray, classes: bool
+) -> Summary:
+    return summarise(read_block(first, X, y, shape), wanted, classes)
+
+
 def _take_for_trees(
-    block: Block, rows: list[np.ndarray]
+    first: int, X: Any, y: Any, shape: tuple[int, ...], rows: list[np.ndarray]
 ) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+    block = read_block(first, X, y, shape)
     return tuple(take(block, of_tree) for of_tree in rows)
 
 

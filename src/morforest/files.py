@@ -52,7 +52,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     return load_text(path, text, arrays)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ModelFile:
     """What a model file holds, as :func:`inspect` returns it.
 
@@ -86,7 +86,7 @@ class ModelFile:
     fitted: dict[str, Any]
     arrays: dict[str, tuple[str, tuple[int, ...]]]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         names = {name: _shortened(value) for name, value in self.fitted.items()}
         width = max(map(len, [*names, *self.parameters, "arrays"]))
         lines = [

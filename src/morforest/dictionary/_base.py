@@ -279,6 +279,9 @@ class Dictionary(BaseEstimator):
     def _check(self, shape: SampleShape) -> None:
         """Raise if the parameters make no sense for samples of this shape."""
 
+    def _check_stored(self) -> None:
+        """Raise if arrays that came from a file are damaged."""
+
     def _views(self, shape: SampleShape) -> tuple[View, ...]:
         """Return the views that atoms look at."""
         return views_of(getattr(self, "views", None), shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,8 +11,10 @@ import numpy as np
 from morforest._native import core
 from morforest._parameters import check_choice, is_integer, is_number
 from morforest._states import stored
+from morforest.dictionary._along import Along
 from morforest.dictionary._base import Bounds, Dictionary, cumulative_fractions
 from morforest.dictionary._pooling import Pooled, Pooling, log_uniform
+from morforest.dictionary._relations import Related
 from morforest.dictionary._shape import SampleShape
 from morforest.dictionary._views import View, Views
 from morforest.dictionary._weights import Weighting, Weights, weighting_of
@@ -32,8 +34,7 @@ class Boxes(Dictionary):
         """Spread a parameter over the axes; `for_channels` is a scalar's value on channels."""
         value = getattr(self, name)
         rank = shape.rank
-        several = isinstance(value, (tuple, list)) or (isinstance(value, np.ndarray) and value.ndim)
-        if not several:
+        if not _is_several(value):
             return [for_channels if axis == shape.channel_axis else value for axis in range(rank)]
         values = list(value)
         if len(values) == rank:
@@ -99,7 +100,7 @@ class Boxes(Dictionary):
 
 
 @stored
-class Patch(Pooled, Boxes):
+class Patch(Along, Pooled, Boxes):
     """Sums over random patches of neighbouring features: the dictionary of MORF.
 
     Along each axis the size of a patch is drawn between `min_size` and `max_size`, and then its
@@ -156,6 +157,15 @@ class Patch(Pooled, Boxes):
           Fractions are scaled to whole numbers of at most 256 in size. Random weights are made of a
           list that the function draws from a generator with a fixed seed.
 
+    along : dict or None, default=None
+        Axes whose elements are related in another way than by their order: an axis of a sample, not
+        of X, and a :class:`Graph`, :class:`Neighbours` or :class:`Similarity` of its elements. The
+        axis may also be that of the channels. A patch then holds a connected set of these elements,
+        of the sizes that the relation names; `boundary` and `contiguous` mean nothing there, tuples
+        of `min_size` and `max_size` have None, and windows do not run along such an axis. For
+        samples of shape (electrodes, time), ``along={0: Neighbours(positions)}`` adds up intervals
+        of time over electrodes that are close to each other.
+
     Examples
     --------
     >>> from morforest import Patch
@@ -175,6 +185,7 @@ class Patch(Pooled, Boxes):
         pool: Pooling = None,
         window: float | None = None,
         weights: Weights = None,
+        along: Mapping[int, Related] | None = None,
     ):
         self.min_size = min_size
         self.max_size = max_size
@@ -185,6 +196,37 @@ class Patch(Pooled, Boxes):
         self.pool = pool
         self.window = window
         self.weights = weights
+        self.along = along
+
+    def _sizes(self, shape: SampleShape) -> tuple[list[int], list[int]]:
+        related = self._relations(shape)
+        smallest, largest = super()._sizes(shape)
+        for axis, relation in related.items():
+            smallest[axis], largest[axis] = relation._sizes(shape.lengths[axis])
+        return smallest, largest
+
+    def _axis_values(self, name: str, shape: SampleShape, for_channels: Any) -> list[Any]:
+        values = super()._axis_values(name, shape, for_channels)
+        given = getattr(self, name)
+        named = name.endswith("size") and _is_several(given) and len(given) == shape.rank
+        for axis in self._relations(shape):
+            if named and values[axis] is not None:
+                raise ValueError(
+                    f"{name}={given!r} has a size for axis {axis}, whose sizes are those of "
+                    f"along[{axis}]: give None there."
+                )
+            values[axis] = {"min_size": 1, "max_size": 1, "contiguous": False}.get(name, "zero")
+        return values
+
+    def _tables(self, shape: SampleShape) -> list[list[int]]:
+        related = self._relations(shape)
+        tables = super()._tables(shape)
+        if not related:
+            return tables
+        tables = tables or [[] for _ in shape.lengths]
+        for axis, relation in related.items():
+            tables[axis] = relation._table(*relation._sizes(shape.lengths[axis])).tolist()
+        return tables
 
     def _flags(self, shape: SampleShape) -> list[bool]:
         flags = self._axis_values("contiguous", shape, True)
@@ -206,6 +248,8 @@ class Patch(Pooled, Boxes):
         return [str(name) for name in names]
 
     def _check(self, shape: SampleShape) -> None:
+        for axis, relation in self._relations(shape).items():
+            relation._check_along(axis, shape)
         self._sizes(shape)
         self._flags(shape)
         self._boundaries(shape)
@@ -234,7 +278,10 @@ class Patch(Pooled, Boxes):
 
     def _add_to(self, built: core.Dictionary, shape: SampleShape) -> None:
         weights = self._weighting(shape).to_core()
-        built.add_patch(self._extent(shape), self._boundaries(shape), self._flags(shape), weights)
+        related = self._relations(shape).items()
+        along = [(axis, relation._relation(relation._edges())) for axis, relation in related]
+        rules = self._boundaries(shape), self._flags(shape)
+        built.add_patch(self._extent(shape), *rules, weights, along)
 
 
 @stored
@@ -508,6 +555,11 @@ class Variance(Boxes):
 
     def _add_to(self, built: core.Dictionary, shape: SampleShape) -> None:
         built.add_variance(self._extent(shape))
+
+
+def _is_several(value: Any) -> bool:
+    """Say whether a parameter has one value per axis."""
+    return isinstance(value, (tuple, list)) or bool(isinstance(value, np.ndarray) and value.ndim)
 
 
 def _size(name: str, value: Any, length: int, axis: int) -> int:

@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 from morforest._parameters import check_integer, check_random_state, is_integer
 
+CHANCE = 0.05  # that some pair of independent features is taken to be similar
 BLOCK = 2**22  # correlations that are held at a time
 
 
@@ -20,8 +21,8 @@ def kept_in_both_halves(X: Any, k: int, axis: int | None, random_state: Any) -> 
     n, p = len(X), X.shape[2]
     state = check_random_state("random_state", random_state)
     order = state.permutation(n)
-    # Of p^2 / 2 pairs of independent features, one is expected beyond this in both halves.
-    level = float(norm.isf(1 / max(p, 2)))
+    # Of p^2 / 2 pairs of independent features, `CHANCE` are expected beyond this in both halves.
+    level = float(norm.isf(np.sqrt(2 * CHANCE) / max(p, 2)))
     halves = []
     for rows in (order[: n // 2], order[n // 2 :]):
         least = np.tanh(level / np.sqrt(max(len(rows) - 3, 1)))

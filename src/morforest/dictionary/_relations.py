@@ -118,6 +118,25 @@ class Related(Dictionary):
         self._rule()
         self._weighting(shape)
 
+    def _check_stored(self) -> None:
+        self._edges()
+
+    def _check_along(self, axis: int, shape: SampleShape) -> None:
+        """Raise if this makes no sense along one axis of a patch."""
+        kind, n, length = type(self).__name__, self._edges().shape[0], shape.lengths[axis]
+        for name in ("weights", "views"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"along[{axis}] has {name}={getattr(self, name)!r}, which all axes share: give "
+                    "them to the Patch."
+                )
+        if n != length:
+            raise ValueError(
+                f"along[{axis}]: {kind} has {n} {self._nodes}, but samples of shape {shape} have "
+                f"{length} elements along axis {axis}: give one for each."
+            )
+        self._rule()
+
     def _check_nodes(self, n: int, shape: SampleShape) -> None:
         positions = _positions(shape)
         if n == positions:
@@ -371,6 +390,9 @@ class Neighbours(Related):
             return points
         return on_sphere(points)
 
+    def _check_stored(self) -> None:
+        self._points()
+
     def _edges(self) -> sp.csr_array:
         points = self._points()
         n = len(points)
@@ -462,8 +484,8 @@ class Similarity(Related):
 
         The samples are parted into two halves at random. Two features are similar if, in each half
         by itself, one of them is among the `k` that the other is most correlated with, and their
-        correlation is so large that less than one pair would be expected to reach it in both
-        halves if all features were independent. The smaller of the two correlations is their
+        correlation is so large that, if all features were independent, no pair would reach it in
+        both halves in 19 cases of 20. The smaller of the two correlations is their
         similarity. Targets play no part, so that samples without targets may take part.
 
         Parameters
@@ -474,8 +496,9 @@ class Similarity(Related):
             Number of features that each one may be similar to, from its own side.
         axis : int or None, default=None
             Axis of a sample, not of X, whose elements are compared, for ``Patch(along=...)``. The
-            values along the other axes count as further samples, in the same half. None compares
-            all features.
+            values along the other axes count as further samples, in the same half; but since they
+            depend on each other, only the number of samples says how large a correlation must be.
+            None compares all features.
         random_state : int, RandomState instance or None, default=None
             Seed of the halves.
         **parameters : dict
