@@ -22,7 +22,15 @@ STUDY = Path(__file__).stem
 AUC, ACCURACY = "AUC", "accuracy"
 RESAMPLED = "finger, resampled"
 RESAMPLES = 5
-OURS = ("ridge", "ridge eeg", "boosting series", "forest patch", "forest auto")
+OURS = (
+    "ridge",
+    "ridge eeg",
+    "boosting series",
+    "boosting eeg",
+    "forest patch",
+    "forest eeg",
+    "forest auto",
+)
 QUICK_SETS, QUICK_FOLDS = ("finger", "n400", "ssvep-exo"), 1
 SINGLE_TRIALS = 15  # that are predicted one by one, for the time that one takes
 

@@ -25,8 +25,8 @@ def test_damaged_states_are_refused_or_work():
     counts, failures = run(STATES, seed=11)
     assert not failures, "\n".join(f"state {n}, {name}: {text}" for n, name, text in failures)
     for name, found in counts.items():
-        assert found["refused"] > 20, name
-        assert found["works"] > 20, name
+        assert found["refused"] > 10, name
+        assert found["works"] > 10, name
 
 
 def test_the_same_number_is_the_same_damage():

@@ -26,6 +26,7 @@ from morforest import (
 from morforest._native import core
 from morforest._spatial import fit_views
 from morforest.dictionary._base import resolve
+from morforest.dictionary._presets import choose_dictionary, names_for
 from morforest.dictionary._views import View
 
 CHANNELS, STEPS = 4, 24
@@ -134,6 +135,16 @@ def test_models_name_eeg():
         MorfClassifier("eeg").fit(X[:, 0], y)
     with pytest.raises(ValueError, match="two axes, channels and time"):
         MorfClassifier("eeg").fit(X.reshape(80, 2, 2, STEPS), y)
+
+
+def test_auto_compares_raw_with_whitened_channels():
+    X, y = mixed(120)
+    model = MorfClassifier("auto", n_estimators=5, channel_axis=1, random_state=0).fit(X, y)
+    scores = model.dictionary_scores_
+    assert scores["eeg"] > 0.02 + max(score for name, score in scores.items() if name != "eeg")
+    assert model.dictionary_ == choose_dictionary("eeg", X.shape[1:], 1)
+    assert "eeg" not in names_for((STEPS,), None)  # of one channel
+    assert "eeg" not in names_for((2, 3, STEPS), 1)
 
 
 def test_importances_are_those_of_electrodes():
