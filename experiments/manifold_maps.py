@@ -25,7 +25,7 @@ SEED = study.FIRST_SEED
 SAMPLE = "sample"
 # Of which methods importances are shown, and the titles of their maps.
 SHOWN = {
-    study.SCALP: {"RF": "RF", "Graph of electrodes and times": "Graph"},
+    study.SCALP: {"RF": "RF", study.ALONG: study.ALONG},
     study.SPHERE: {"RF": "RF", "Neighbours": "Neighbours"},
     study.STATIONS: {"RF": "RF", "Neighbours": "Neighbours"},
     study.PIXELS: {

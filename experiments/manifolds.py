@@ -66,6 +66,11 @@ def shortest_paths():
     return GridSearchCV(machine, {"svc__C": 10.0 ** np.arange(-1, 5)}, cv=5)
 
 
+def along_the_scalp(weights=None):
+    """Return sums over near electrodes and an interval of time."""
+    return Patch(along={0: Neighbours(data.electrodes(), k=NEAR)}, weights=weights)
+
+
 def scalp_and_time(split):
     """Return a graph over all values of a trial: near electrodes, and successive times."""
     times = split.train[PLAIN].shape[2]
@@ -83,12 +88,15 @@ KERNEL = "SVM, shortest paths"
 UNSHUFFLED = ", pixels in place"
 IN_PLACE = f"MORF{UNSHUFFLED}"
 LEARNED = "Similarity.from_data"
+ALONG = "Patch along the scalp"
 METHODS = {
     SCALP: {
         **PLAINEST,
         "MORF, electrodes in the order of the file": Method(lambda split: Patch()),
         "MORF, each electrode alone": Method(lambda split: Patch(), options={"channel_axis": 1}),
         "Graph of electrodes and times": Method(scalp_and_time),
+        ALONG: Method(lambda split: along_the_scalp()),
+        f"{ALONG}, random signs": Method(lambda split: along_the_scalp("sign")),
     },
     SPHERE: {
         **PLAINEST,

@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 import morforest
 from experiments import realdata
-from morforest import MorfClassifier, Patch
+from morforest import MorfClassifier, Neighbours, Patch
 from morforest.mne import from_mne, name_splits, plot_maps
 
 mpl.use("Agg")
@@ -41,10 +41,13 @@ def epochs() -> mne.BaseEpochs:
 
 def main() -> None:
     trials = from_mne(epochs())
-    forest = MorfClassifier(Patch(), n_estimators=500, random_state=0, n_jobs=-1)
     folds = StratifiedKFold(10, shuffle=True, random_state=0)
-    scores = cross_val_score(forest, trials.X, trials.y, cv=folds, scoring="roc_auc")
-    print(f"AUC of ten folds: {scores.mean():.3f} ± {scores.std(ddof=1) / np.sqrt(10):.3f}")
+    near = Patch(along={0: Neighbours(trials.positions, k=4)})
+    for name, dictionary in {"on the scalp": near, "in the order of the file": Patch()}.items():
+        forest = MorfClassifier(dictionary, n_estimators=500, random_state=0, n_jobs=-1)
+        scores = cross_val_score(forest, trials.X, trials.y, cv=folds, scoring="roc_auc")
+        error = scores.std(ddof=1) / np.sqrt(10)
+        print(f"AUC of ten folds, patches {name}: {scores.mean():.3f} ± {error:.3f}")
     forest.fit(trials.X, trials.y)
     importance = forest.feature_importances_ * forest.feature_importances_.size
     channel, step = np.unravel_index(importance.argmax(), importance.shape)
