@@ -155,17 +155,8 @@ def figures(csvs, pngs):
 
 
 def dots(axes, places, values, highest, size, **look):
-    return axes.scatter(
-        *places.T,
-        c=values,
-        s=size,
-        cmap=COLOURS,
-        vmin=0,
-        vmax=highest,
-        edgecolors="0.4",
-        linewidths=0.3,
-        zorder=3,
-    )
+    look = {"edgecolors": "0.4", "linewidths": 0.3, "zorder": 3, **look}
+    return axes.scatter(*places.T, c=values, s=size, cmap=COLOURS, vmin=0, vmax=highest, **look)
 
 
 def lines(axes, places, pairs, **look):
@@ -228,7 +219,7 @@ def sphere(maps):
     pairs = near(places)
     # Seen from where the digits are: 45 degrees north.
     east, north = np.array([0, 1, 0]), np.array([-1, 0, 1]) / np.sqrt(2)
-    front = places @ (np.array([1, 0, 1]) / np.sqrt(2)) > 0.05
+    front = places @ (np.array([1, 0, 1]) / np.sqrt(2)) > 0.1
     seen = np.stack([places @ east, places @ north], axis=1)
     figure, axes = plt.subplots(1, 1 + len(found), figsize=(9.5, 3.3), layout="constrained")
     highest = max(values.max() for values in found.values())
@@ -246,9 +237,13 @@ def sphere(maps):
         edgecolors="0.6",
         linewidths=0.2,
         zorder=3,
+        clip_on=False,
     )
     for panel, values in zip(axes[1:], found.values(), strict=True):
-        picture = dots(panel, seen[front], values[front], highest, 12)
+        # A thousand places in each panel: without edges the file is light.
+        picture = dots(
+            panel, seen[front], values[front], highest, 14, edgecolors="none", clip_on=False
+        )
     bar(figure, picture, axes[1:])
     return figure
 
