@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,8 @@ def check_trees(estimator: Any) -> None:
         type(estimator._exponent) is int and abs(estimator._exponent) <= LARGEST_EXPONENT,
         "the exponent of the targets",
     )
-    require(isinstance(estimator._fitted_loss, tuple), "the loss")
+    loss = estimator._fitted_loss
+    require(isinstance(loss, tuple) and all(isinstance(x, str | Real) for x in loss), "the loss")
     require(
         type(estimator.n_iter_) is int and estimator.n_iter_ == forest.n_trees,
         "n_iter_ is not the number of trees",
