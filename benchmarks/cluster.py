@@ -173,7 +173,7 @@ def worked_out(row, rows=10**9, features=100, trees=1000, machines=100, cores=8,
     worked = markdown(
         ["quantity", "value"],
         [
-            ["rows a tree draws, n^0.7", f"{draws:,.0f}"],
+            ["rows that each tree draws, n^0.7", f"{draws:,.0f}"],
             ["samples of one tree", f"{tree_gb:.2f} GB"],
             ["sent to trees in all", f"{trees * tree_gb:,.0f} GB"],
             ["the same per machine", f"{trees * tree_gb / machines:,.1f} GB"],
