@@ -87,7 +87,7 @@ def clusters(n, seed):
 
 
 def run(task):
-    """Return a row per level."""
+    """Return coverage and width of each level."""
     data, n, method = task.key["data"], int(task.key["n"]), task.key["method"]
     seed = FIRST_SEED + int(task.key["repeat"])
     X, y = make(data, n, 2 * seed)
@@ -97,7 +97,7 @@ def run(task):
         warnings.simplefilter("ignore")
         found = METHODS[method](X, y, X_test, seed)
     used = time.process_time() - start
-    rows = []
+    row = {"seed": seed, "cpu_seconds": round(used, 3)}
     for level, answer in zip(LEVELS, found, strict=True):
         if data in OF_CLASSES:
             held = answer[np.arange(len(y_test)), y_test]
@@ -105,16 +105,13 @@ def run(task):
         else:
             held = (answer[:, 0] <= y_test) & (y_test <= answer[:, 1])
             width = answer[:, 1] - answer[:, 0]
-        rows.append(
-            {
-                "level": level,
-                "seed": seed,
-                "coverage": float(held.mean()),
-                "width": float(width.mean()),
-                "cpu_seconds": round(used, 3),
-            }
-        )
-    return rows
+        row[column("coverage", level)] = round(float(held.mean()), 6)
+        row[column("width", level)] = round(float(width.mean()), 6)
+    return row
+
+
+def column(name, level):
+    return f"{name} {level:.0%}"
 
 
 # --- methods: each returns intervals (n, 2) or sets (n, classes) for every level -----------------
@@ -316,9 +313,8 @@ def table(rows, size):
     for (data, n, method), some in tables.group(rows, "data", "n", "method").items():
         cells = []
         for level in LEVELS:
-            of_level = [row for row in some if row["level"] == level]
-            cells.append(percent([row["coverage"] for row in of_level]))
-            cells.append(f"{np.mean([row['width'] for row in of_level]):.2f}")
+            cells.append(percent([row[column("coverage", level)] for row in some]))
+            cells.append(f"{np.mean([row[column('width', level)] for row in some]):.2f}")
         repeats = len({row["repeat"] for row in some})
         lines.append([data, f"{n:,}", method, repeats, *cells, seconds(some)])
     return tables.markdown([*header, "CPU seconds"], lines)
