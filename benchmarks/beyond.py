@@ -7,14 +7,12 @@ turns; the elapsed seconds of boosting in one and two threads; what `"auto"` add
 named dictionaries for series cost to fit and to predict.
 """
 
-import argparse
 import time
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks import data
-from benchmarks.results import FOLDER, Sheet, run_facts
+from benchmarks import options
+from benchmarks.results import Sheet, run_facts
 from measuring import arrays
 from measuring.files import write_whole
 from measuring.tables import markdown
@@ -135,17 +133,9 @@ def impulses(length, rows=200, test_rows=500):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mnist", help="an .npz file; without it, see benchmarks/README.md")
-    parser.add_argument("--stand-in", action="store_true", help="scikit-learn's digits, enlarged")
-    parser.add_argument("--quick", action="store_true", help="small sizes")
-    parser.add_argument("--output", type=Path, default=FOLDER)
-    options = parser.parse_args()
-    name, path = data.images(options.mnist, options.stand_in)
+    quick, output, name, path = options.read(__doc__)
     X, y, _, _ = arrays.load(path)
     X = X.reshape(-1, 28, 28)
-    small = options.quick
-    output = options.output / "quick" if small else options.output
     run = run_facts()
     sheet = Sheet(output, "beyond", run)
     parts = [
@@ -158,16 +148,16 @@ def main():
             y,
             sheet,
             name,
-            [(500, 20)] if small else [(1000, 500), (10_000, 100)],
-            1 + 2 * (not small),
+            [(500, 20)] if quick else [(1000, 500), (10_000, 100)],
+            1 + 2 * (not quick),
         ),
         f"## Boosting on {name}",
-        boosting(X, y, sheet, name, [(500, 20)] if small else [(10_000, 200), (len(X), 500)]),
+        boosting(X, y, sheet, name, [(500, 20)] if quick else [(10_000, 200), (len(X), 500)]),
         '## What "auto" adds\n\n500 trees, as by default.',
-        choosing(sheet, (100,) if small else (200, 1000, 5000), 1 + 2 * (not small)),
+        choosing(sheet, (100,) if quick else (200, 1000, 5000), 1 + 2 * (not quick)),
         "## Named dictionaries for series\n\n"
         "500 trees, grown on 200 series of noise, half of which have an impulse.",
-        series(sheet, (50,) if small else (100, 500), 1 + 2 * (not small)),
+        series(sheet, (50,) if quick else (100, 500), 1 + 2 * (not quick)),
     ]
     text = "\n\n".join(parts) + "\n"
     write_whole(output / "beyond.md", text)

@@ -7,7 +7,6 @@ thread: all in batches of 1,000, and one image at a time. Times are the least of
 packages onnx and onnxruntime; C and JavaScript are left out where there is no gcc or node.
 """
 
-import argparse
 import json
 import resource
 import shutil
@@ -20,10 +19,11 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-from benchmarks import data
-from benchmarks.results import FOLDER, Sheet, run_facts
+from benchmarks import options
+from benchmarks.results import Sheet, run_facts
 from measuring import arrays
 from measuring.files import write_whole
+from measuring.machine import commit
 from measuring.tables import markdown
 from morforest import MorfBoostingClassifier, MorfClassifier, Patch, SparseOblique
 
@@ -94,9 +94,9 @@ def in_python(model, X):
 def in_onnx(model, X, folder):
     path = folder / "model.onnx"
     model.to_onnx(path, dtype="uint8")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
 
     def run(rows):
         return session.run(["probabilities"], {"X": rows})[0]
@@ -171,19 +171,12 @@ def measure(fitted, X, sheet, facts):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mnist", help="an .npz file; without it, see benchmarks/README.md")
-    parser.add_argument("--stand-in", action="store_true", help="scikit-learn's digits, enlarged")
-    parser.add_argument("--quick", action="store_true", help="small sizes")
-    parser.add_argument("--output", type=Path, default=FOLDER)
-    options = parser.parse_args()
-    name, path = data.images(options.mnist, options.stand_in)
+    quick, output, name, path = options.read(__doc__)
     X, y, X_test, _ = arrays.load(path)
-    rows, trees, tests = (500, 10, 500) if options.quick else (5000, 100, 2000)
+    rows, trees, tests = (500, 10, 500) if quick else (5000, 100, 2000)
     X, X_test = (np.asarray(part).reshape(-1, 28, 28).astype(np.uint8) for part in (X, X_test))
     X, y, X_test = X[:rows], y[:rows], X_test[:tests]
-    output = options.output / "quick" if options.quick else options.output
-    run = run_facts()
+    run = {**run_facts(), "commit": commit()}
     sheet = Sheet(output, "export", run)
     versions = {name: version(name) for name in ("morforest", "onnx", "onnxruntime")}
     facts = {"data": name, "rows": rows, "trees": trees, **versions}
@@ -207,8 +200,8 @@ def main():
             f"{len(X_test):,} images in one thread, in batches of {BATCH:,} and one at a time. C "
             "includes the start of the program and reading the images; JavaScript does not. "
             "Differences are those of probabilities from `predict_proba`.",
-            "`{command}`, {date}, {cpu_model}, {cores} cores, load {load_at_start} at the "
-            "start.".format_map(run)
+            "`{command}`, {date}, commit {commit}, {cpu_model}, {cores} cores, load "
+            "{load_at_start} at the start.".format_map(run)
             + " "
             + ", ".join(f"{name} {found}" for name, found in versions.items())
             + ".",

@@ -6,7 +6,6 @@ Each model is written to disk and read again many times, in turns, as a model fi
 of protocol 5. CPU-milliseconds are medians, of the process, user and system, in one thread.
 """
 
-import argparse
 import pickle
 import statistics
 import tempfile
@@ -17,8 +16,8 @@ import numpy as np
 import sklearn
 
 import morforest
-from benchmarks import data
-from benchmarks.results import FOLDER, Sheet, run_facts
+from benchmarks import options
+from benchmarks.results import Sheet, run_facts
 from measuring import arrays
 from measuring.files import write_whole
 from measuring.machine import commit
@@ -81,22 +80,15 @@ def measure(model, folder, repeats):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mnist", help="an .npz file; without it, see benchmarks/README.md")
-    parser.add_argument("--stand-in", action="store_true", help="scikit-learn's digits, enlarged")
-    parser.add_argument("--quick", action="store_true", help="small sizes")
-    parser.add_argument("--output", type=Path, default=FOLDER)
-    options = parser.parse_args()
-    name, path = data.images(options.mnist, options.stand_in)
+    quick, output, name, path = options.read(__doc__)
     X, y, X_test, _ = arrays.load(path)
     X, X_test = X.reshape(-1, 28, 28), X_test.reshape(-1, 28, 28)
-    output = options.output / "quick" if options.quick else options.output
     run = {**run_facts(), "commit": commit()}
     sheet, lines = Sheet(output, "files", run), []
-    for words, model, n in models((500,) if options.quick else (1000, 5000, 60_000)):
+    for words, model, n in models((500,) if quick else (1000, 5000, 60_000)):
         model.fit(X[:n], y[:n])
         with tempfile.TemporaryDirectory() as folder:
-            size, seconds = measure(model, Path(folder), 3 if options.quick else 30)
+            size, seconds = measure(model, Path(folder), 3 if quick else 30)
             same = load("file", Path(folder) / "file")
         assert np.array_equal(same.predict(X_test[:100]), model.predict(X_test[:100]))
         for kind in KINDS:
